@@ -12,7 +12,7 @@ import (
 // it to [Entry.ExitCode]. [View.Codes] counts the completed calls by code. The zero value means no code.
 //
 // A code does not decide whether a call is an exception; the error of the call does. See [Options].Exception. There are
-// about ninety codes, so a label with the code has few values in any service.
+// about ninety codes, so a label with the code as its value has few values in any service.
 type Code struct{ n node.Code }
 
 // Numbers of the codes in package node, which sorts codes by number. An HTTP status is its own number. A gRPC code has
@@ -22,7 +22,7 @@ const (
 	otherCode node.Code = 2000
 )
 
-// OtherCode is the String of the code that all unregistered statuses and codes share.
+// OtherCode is the result of [Code.String] for the code that all unregistered statuses and codes share.
 const OtherCode = "other"
 
 // HTTPStatus returns the code of an HTTP status. Every status in IANA's registry has its own code, including unused and
@@ -73,8 +73,9 @@ var grpcNames = [...]string{
 	"Unauthenticated",
 }
 
-// GRPCCodeNumber returns the number of a gRPC code by its name in gRPC's specification, such as NOT_FOUND, or in its Go
-// library, such as NotFound. Case does not matter. It reports false for any other name.
+// GRPCCodeNumber returns the number of the gRPC code with this name. The name is the one in gRPC's specification, such
+// as NOT_FOUND, or the one in gRPC's Go library, such as NotFound. Case does not matter. For any other name, ok is
+// false.
 func GRPCCodeNumber(name string) (number uint32, ok bool) {
 	number, ok = grpcNumbers[strings.ToUpper(strings.ReplaceAll(name, "_", ""))]
 	return number, ok
@@ -82,7 +83,7 @@ func GRPCCodeNumber(name string) (number uint32, ok bool) {
 
 // grpcNumbers holds the numbers of the gRPC codes by their names in upper case, without underscores.
 var grpcNumbers = func() map[string]uint32 {
-	numbers := map[string]uint32{"CANCELLED": 1} // spelled so in the specification
+	numbers := map[string]uint32{"CANCELLED": 1} // spelled like this in the specification
 	for n, name := range grpcNames {
 		numbers[strings.ToUpper(name)] = uint32(n)
 	}
@@ -92,7 +93,7 @@ var grpcNumbers = func() map[string]uint32 {
 // String returns the code as the value of a label: 404, NotFound, [OtherCode], or an empty string for no code.
 func (c Code) String() string { return CodeName(c.n) }
 
-// CodeName returns [Code.String] for a code in [node.Codes]. It is for exporters that read [node.Codes] directly.
+// CodeName returns [Code.String] for a code in [node.Codes]. CodeName is for exporters that read [node.Codes] directly.
 func CodeName(n node.Code) string {
 	switch {
 	case n == 0:
@@ -105,10 +106,10 @@ func CodeName(n node.Code) string {
 	return OtherCode
 }
 
-// Codes iterates over the number of completed calls by code. The first entry is always the zero Code, for calls without
-// a code. HTTP statuses, gRPC codes and [OtherCode] follow, in this order, each in ascending order. All numbers are
-// read at one instant. Their sum equals Total.Complete of a [View.Snapshot] at that instant. Codes yields nothing for a
-// View whose name is not in use.
+// Codes iterates over the codes of completed calls, with the number of calls for each. The first code is always the
+// zero Code, for calls without a code. HTTP statuses in ascending order, gRPC codes in ascending order, and [OtherCode]
+// follow. All numbers are read at one instant. Their sum equals Total.Complete of a [View.Snapshot] at that instant.
+// Codes yields nothing for a View whose name is not in use.
 func (v View) Codes() iter.Seq2[Code, int64] {
 	return func(yield func(Code, int64) bool) {
 		n, now := v.read()

@@ -23,9 +23,10 @@ import (
 // Create a Collector with [New]. A nil *Collector is disabled: its resources are nil and record nothing. A Collector is
 // safe for concurrent use and starts no goroutine.
 //
-// Lock order: limitsMu, sweeping.mu, compactMu, mu, overflowLimiters.mu, limiters, views, statistics. Most calls take
-// none of the first four locks. There are three exceptions: the first call of a leaf, the first call that a resource
-// records for another name, and a call with a new name while the table is full.
+// Lock order, with the lock that a goroutine takes first on the left: limitsMu, sweeping.mu, compactMu, mu,
+// overflowLimiters.mu, limiters, views, statistics. Most calls take none of the first four locks. There are three
+// exceptions: the first call of a leaf, the first call of another name that a resource records (see
+// [FallbackResource]), and a call with a new name while the table is full.
 type Collector struct {
 	line  *leap.Timeline
 	shape *node.Config
@@ -85,7 +86,7 @@ func New(o Options) (*Collector, error) {
 	return newOn(leap.NewTimeline(clock), o)
 }
 
-// newOn is New with a given timeline.
+// newOn is New with the timeline line instead of a new one.
 func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	shape, err := o.complete(line)
 	if err != nil {
@@ -117,8 +118,8 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	return c, nil
 }
 
-// clockOf derives a monotonic clock and a wall clock from the function now. If the time of now goes back, the monotonic
-// clock stops until now has caught up.
+// clockOf derives a monotonic clock and a wall clock from the function now. If now returns an earlier time than before,
+// the monotonic clock stops until now has caught up.
 func clockOf(now func() time.Time) leap.Clock {
 	anchor := now()
 	var mu sync.Mutex
@@ -167,17 +168,17 @@ func (c *Collector) Histograms() time.Duration {
 	return c.shape.Options().Histograms
 }
 
-// Boundary describes a second boundary: the second that was open, the clock reading, and the resources that existed.
+// Boundary describes a boundary between two seconds: the end of the last sealed second and the start of the open one.
 // [Collector.Seal] returns it.
 type Boundary struct {
-	// Open is the index of the second that was open. All earlier seconds are sealed for every view, and their records
-	// never change.
+	// Open is the index of the second that was open when Seal was called. All earlier seconds are sealed for every
+	// view, and their records never change.
 	Open int64
 	// Now is the reading of the timeline when Seal was called, or the start of the second Open if that is later.
 	Now leap.Reading
-	// Resources holds all resources that existed, oldest first. The caller must not change the slice. A resource may be
-	// retired after Seal has returned. Its [View.Node] then stays readable. The other methods of its Views read as idle
-	// until the name is used again.
+	// Resources holds all resources that existed when Seal was called, oldest first. The caller must not change the
+	// slice. A resource may be retired after Seal has returned. The [View.Node] of a retired resource stays readable.
+	// The other methods of its Views return zeros until the name is used again.
 	Resources []*Resource
 }
 
@@ -188,9 +189,9 @@ func (c *Collector) DurationsUnknown() bool { return c != nil && c.opts.Duration
 func (c *Collector) OpenTelemetry() bool { return c != nil && c.opts.OpenTelemetry }
 
 // Seal seals all seconds before the current one, for every resource, and returns the boundary. It also retires idle
-// leaves, in a sweep that starts every ten seconds; see [Options].RetireAfter. The cost is linear in the number of
-// leaves. Seal holds locks for a small portion of the leaves at a time, so a concurrent call waits for one portion at
-// most.
+// leaves, in a sweep (a scan of all leaves) that starts every ten seconds; see [Options].RetireAfter. The cost is
+// linear in the number of leaves. Seal holds locks for a small portion of the leaves at a time, so a concurrent call
+// waits at most until one portion is done.
 func (c *Collector) Seal() Boundary {
 	if c == nil {
 		return Boundary{}
@@ -210,9 +211,9 @@ func (c *Collector) Resources() []*Resource {
 func (c *Collector) seal(now leap.Reading) Boundary {
 	open := c.line.At(now)
 	now = max(now, open.Start) // another goroutine may have opened the next second
-	// c.all locks mu, and so does registration. A resource or leaf that is registered after c.all therefore starts in
-	// the second that is open, and has nothing to seal. If Seal is called again in the same second, all leaves are
-	// sealed already.
+	// c.all locks mu, and so does the registration of a resource or leaf. A resource or leaf that is registered after
+	// c.all therefore starts in the second that is open, and has nothing to seal. If Seal is called again in the same
+	// second, all leaves are sealed already.
 	resources := c.all()
 	if c.sealed.Load() < open.Index {
 		for _, r := range resources {
@@ -240,16 +241,16 @@ type Health struct {
 	// of resource, origin and entrance. Inbound and nested calls of one combination are two leaves. The leaves take
 	// most of the memory. Entrances is the number of entrances.
 	Resources, Leaves, Entrances int
-	// Overflow counts the calls that were recorded for the resource [Other]. This happens if the table was full, if
-	// there was no memory for a leaf, or if the caller passed Other as the name.
+	// Overflow counts the calls that were recorded for the resource [Other]. Such a call had a new name while the table
+	// of resources was full, needed a new leaf for which there was no memory, or had the name Other.
 	Overflow int64
 	// Unearned counts the calls that were recorded for a fallback resource instead of a resource of their own name; see
 	// [FallbackResource].
 	Unearned int64
 	// OriginOverflow counts the calls that were recorded for the origin [Other], because their resource had too many
 	// origins. EntranceOverflow counts the calls that were recorded for the entrance Other, because there were too many
-	// entrances. LeafOverflow counts the calls that needed a new leaf when there was no memory for it. These calls were
-	// recorded for the entrance Other, and usually also for the origin and the resource Other.
+	// entrances. LeafOverflow counts the calls that needed a new leaf when there was no memory for one. These calls
+	// were recorded for the entrance Other, and usually also for the origin Other and the resource Other.
 	OriginOverflow, EntranceOverflow, LeafOverflow int64
 	// TreeOverflow counts the calls that the call tree does not show below their caller, because they are nested too
 	// deeply or the tree is full.
@@ -291,9 +292,9 @@ func (c *Collector) Health() Health {
 	return h
 }
 
-// newRun returns the number of a run that begins now. It consists of the milliseconds since 1970 and 12 random bits.
-// The random bits distinguish processes of a fleet that start at the same time. The number has 53 bits, so a float64
-// holds it exactly.
+// newRun returns the number of a run, which is the process from began on. The number consists of the milliseconds since
+// 1970 and 12 random bits. The random bits distinguish processes of a fleet that start at the same time. The number has
+// 53 bits, so a float64 represents it exactly.
 func newRun(began time.Time) int64 { return began.UnixMilli()<<12&(1<<53-1) | rand.Int64N(1<<12) }
 
 // RunID returns a number that identifies this Collector. All other processes, instances and replicas have other

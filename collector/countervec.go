@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// maxValues is the largest number of values of a label that are counted separately.
+// maxValues is the maximum number of values of a label, including [Other].
 const maxValues = 16
 
-// labelled is a label value with its data.
+// labelled is a label value with the data of X, such as a count.
 type labelled[X any] struct {
 	value string
 	of    X
@@ -35,7 +35,7 @@ func getOrAdd[X any](list *[]labelled[X], value string) *X {
 // to use.
 //
 // Callers may pass any value, such as the text of an error. The first fifteen values have their own counts. All later
-// values share the sixteenth, [Other], so the number of series is bounded.
+// values share the sixteenth value, [Other], so the number of series is bounded.
 type counterVec struct {
 	mu     sync.Mutex
 	counts []labelled[int64]
@@ -51,7 +51,8 @@ func (v *counterVec) add(value string, n int64) {
 	}
 }
 
-// prune removes values with the count 0. setLimits adds such values for the limits in force.
+// prune removes the values with the count 0. Resource.setLimits calls it before it adds the limits in force with the
+// count 0: removed limits that have blocked nothing then disappear.
 func (v *counterVec) prune() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Enter records the start of a call. The call is nested below the call of ctx, if there is one. Calls that use the
-// returned context are nested below this call. The call is in flight until a method of e ends it. Calls may overlap,
-// outlive their caller, and end in any order.
+// Enter records the start of a call. The call is nested below the call of ctx, if there is one. Calls that enter with
+// the returned context are nested below the new call. The call is in flight until a method of e ends it. Calls may
+// overlap, outlive their caller, and end in any order.
 //
 //	ctx, e, err := c.Enter(ctx, "load user")
 //	if err != nil {
@@ -43,9 +43,9 @@ func (c *Collector) Enter(
 	return
 }
 
-// enter implements [Collector.Enter] and [Resource.EnterContext]. up is the frame of the caller, or nil. If known is
-// not nil, enter tries this leaf first. It returns the context of the call, or ctx and the error of the limit that
-// refused the call.
+// enter implements [Collector.Enter] and [Resource.EnterContext]. up is the frame (the context of a call) of the
+// caller, or nil. If known is not nil, enter first tries to record the call in the leaf known. It returns the context
+// of the call, or ctx and the error of the limit that refused the call.
 func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *options, e *Entry) (context.Context, error) {
 	if ctx == nil {
 		ctx = context.Background()
@@ -69,8 +69,8 @@ func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *option
 	return e.frame(ctx, up, o), nil
 }
 
-// frame returns the context of a call that has entered. ctx is the context of its caller, and up is the frame of its
-// caller, or nil.
+// frame returns the context of a call that has entered. ctx is the context that the caller passed to Enter, and up is
+// the frame in ctx, or nil.
 func (e *Entry) frame(ctx context.Context, up *frame, o *options) *frame {
 	l := e.at.leaf
 	if o.at != nil && !o.at.IsZero() {
@@ -87,8 +87,9 @@ func (e *Entry) frame(ctx context.Context, up *frame, o *options) *frame {
 	return f
 }
 
-// doneContext is a context that caches the result of Done. The Done method of a user-defined context may panic. enter
-// therefore calls Done when it creates the doneContext, before the call borrows quota.
+// doneContext is a context that caches the result of Done. The Done method of a user-defined context may panic.
+// Collector.enter therefore calls Done when it creates the doneContext, before the call borrows quota: a panic then
+// leaves no borrowed quota behind.
 type doneContext struct {
 	context.Context
 	done <-chan struct{}
@@ -107,8 +108,8 @@ func (c *Collector) Do(ctx context.Context, name string, f func(context.Context)
 }
 
 // below applies opts to o, for a call with the context ctx. It returns the frame of the caller, or nil if there is
-// none. The call is in the entrance of its caller. It inherits the origin of its caller, too, unless opts set one or
-// the call is outbound.
+// none. o gets the entrance of the caller. It also gets the origin of the caller, unless opts set an origin or the call
+// is outbound.
 func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *frame {
 	o.apply(opts)
 	up := c.frameOf(ctx)
@@ -127,8 +128,8 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 	return up
 }
 
-// Block records a call that code outside of the Collector has refused. The caller of the refused call is the call of
-// ctx. See [Resource.Block].
+// Block records a call with the given name that code outside of the Collector has refused for a reason. The refused
+// call is nested below the call of ctx, if there is one. See [Resource.Block].
 func (c *Collector) Block(ctx context.Context, name, reason string, opts ...CallOption) {
 	if c == nil {
 		return
@@ -139,12 +140,12 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Call
 	_ = c.count(up, &o, func(l *leaf) error { return l.block(reason, o.n) })
 }
 
-// errMoved means that this leaf cannot record the call. The leaf was retired, or the name of the call got its own
-// resource after the lookup. The caller must look up the leaf again.
+// errMoved is the error of a method that was called with a leaf that can no longer record the call. The leaf was
+// retired, or the name of the call got its own resource after the lookup. The caller must look up the leaf again.
 var errMoved = errors.New("collector: counted elsewhere")
 
-// count looks up the leaf of a call and calls f with it. If f returns errMoved, count repeats both steps. Otherwise it
-// returns the result of f.
+// count looks up the leaf of a call and calls f with it, so that f records the call there. If f returns errMoved, count
+// repeats both steps. Otherwise it returns the result of f.
 func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
 	for {
 		target, shared := c.target(o)
@@ -163,8 +164,8 @@ func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
 	}
 }
 
-// reading returns the reading of the timeline at a wall clock time. For a time in the future it returns the current
-// reading.
+// reading converts the wall clock time at to the reading that the monotonic clock of the timeline had then. For a time
+// in the future it returns the current reading.
 func (c *Collector) reading(at time.Time) leap.Reading {
 	return c.line.Now().Add(-max(c.now().Sub(at), 0))
 }
@@ -182,8 +183,8 @@ func (c *Collector) now() time.Time {
 //	ctx of the request <- frame "GET /cart" <- WithTimeout … <- frame "load user"
 //	                      leaf, stamp                           leaf, stamp
 //
-// frameOf finds the closest frame of its own Collector. It passes over other contexts, and over frames of other
-// Collectors.
+// The function frameOf finds the closest frame of its Collector. It passes over other contexts, and over frames of
+// other Collectors.
 //
 // A context may outlive its call. A later call with this context then still counts as nested below the call that has
 // ended.
@@ -225,7 +226,8 @@ func (c *Collector) frameOf(ctx context.Context) *frame {
 	return f
 }
 
-// depth returns the number of frames above f, or most if there are more.
+// depth returns the number of frames above f (the callers of the call, their callers, and so on), or most if there are
+// more.
 func (f *frame) depth(most int) (n int) {
 	c := f.leaf.resource.c
 	for up := c.frameOf(f.Context); up != nil && n < most; up = c.frameOf(up.Context) {

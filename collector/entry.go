@@ -17,10 +17,10 @@ var ErrPanicked = errors.New("collector: panicked")
 // Entry is a call in flight. Do not copy an Entry: the copy would end the call a second time. The zero value is no
 // call, and its methods do nothing.
 //
-// The first call of End, Exit, ExitCode or ExitTrace ends the call. Later calls of these methods do nothing. Any
-// goroutine may end the call. Entries may end in any order.
+// The first call of End, Exit, ExitCode or ExitTrace ends the call. After that, these methods do nothing. Any goroutine
+// may end the call. Entries may end in any order.
 //
-// The note is a number that node.Call stores for the Collector. It tells what must be released when the call ends:
+// The note is a number that node.Call stores for the Collector. It says what end must release when the call ends:
 //
 //	bit 31      reserved: the call has a reservation, so end updates its limiters
 //	bits 0-30   number of the call's slot in Collector.running, unlisted, or 0 without a frame
@@ -56,13 +56,13 @@ func (e *Entry) End(err *error) {
 	e.Exit(*err)
 }
 
-// Exit records the end of the call: its response time, whether it failed, and one call fewer in flight. No reader sees
-// only a part of this change. [Options].Exception decides which errors are failures.
+// Exit ends the call. It records the response time and whether the call failed with err, and the call is no longer in
+// flight. No reader sees only a part of these changes. [Options].Exception decides which errors are failures.
 //
 // Do not write "defer e.Exit(err)": Go evaluates err at the defer statement, so every call would count as successful.
 // See [Entry.End].
 func (e *Entry) Exit(err error) {
-	if note := e.call.Note(); err == nil && note&reserved == 0 { // the same as end, inlined
+	if note := e.call.Note(); err == nil && note&reserved == 0 { // the statements of end, inlined
 		if e.call.End(false, 0) > 0 && note != 0 {
 			e.at.leaf.resource.c.running.empty(note)
 		}
@@ -71,11 +71,12 @@ func (e *Entry) Exit(err error) {
 	e.exit(err, Code{})
 }
 
-// reserved is the bit of a call's note that marks a call with a reservation. The other bits hold the number of a slot
-// in Collector.running.
+// reserved is the bit of a call's note that marks a call with a reservation (a list of limiters to update when the call
+// ends). The other bits hold the number of a slot in Collector.running.
 const reserved = 1 << 31
 
-// end ends the call and returns the number of completions that were counted.
+// end ends the call and returns the number of completions that it has counted: 1, the size of a batch, or 0 if the call
+// had ended before.
 func (e *Entry) end(failed bool, code Code) (n int64) {
 	note, c := e.call.Note(), e.at.leaf.resource.c
 	if note&reserved == 0 {
@@ -89,7 +90,8 @@ func (e *Entry) end(failed bool, code Code) (n int64) {
 	return n
 }
 
-// markReserved sets the bit reserved of the call's note, and counts the reservation. Repeated calls have no effect.
+// markReserved sets the bit reserved of the call's note, and adds 1 to Collector.reservationsInUse. If the bit is set
+// already, markReserved does nothing.
 func (e *Entry) markReserved() {
 	if note := e.call.Note(); note&reserved == 0 {
 		e.call.SetNote(note | reserved)
@@ -97,8 +99,8 @@ func (e *Entry) markReserved() {
 	}
 }
 
-// exit ends the call and returns the number of completions that were counted. It calls [Options].Exception to classify
-// err. If that function panics, the call ends as an exception.
+// exit ends the call with err and returns the number of completions that it has counted. It calls [Options].Exception
+// to classify err. If that function panics, the call ends as an exception.
 func (e *Entry) exit(err error, code Code) (n int64) {
 	if e.at == nil {
 		return 0
@@ -117,7 +119,7 @@ func (e *Entry) exit(err error, code Code) (n int64) {
 	return 0 // the deferred function sets n
 }
 
-// classify counts n exceptions by class. If [Options].ExceptionClass panics, the class is [Unspecified].
+// classify counts n exceptions under the class of err. If [Options].ExceptionClass panics, the class is [Unspecified].
 func (r *Resource) classify(err error, n int64) {
 	class := ""
 	defer func() { r.exceptions.add(class, n) }()
@@ -132,14 +134,15 @@ func (e *Entry) run(f func() error) (err error) {
 	return err
 }
 
-// ExitCode is [Entry.Exit] for a call with a result code. The completion and its code change together, so the codes
-// always add up to the completions. With the zero Code, ExitCode equals Exit. It costs a few nanoseconds more than
-// Exit.
+// ExitCode is [Entry.Exit] for a call with a result code. The completion and its code are counted in one step, so the
+// counts of all codes always add up to the completions. With the zero Code, ExitCode equals Exit. It costs a few
+// nanoseconds more than Exit.
 func (e *Entry) ExitCode(err error, code Code) { e.exit(err, code) }
 
-// ExitTrace is [Entry.ExitCode] for a call that is part of a trace. It keeps the trace ID as an [Exemplar]: each bucket
-// of the resource's histogram keeps the latest ID. The histogram has the buckets of [node.Options].Bounds. ExitTrace
-// ignores an ID that is empty, longer than 64 bytes, or not valid UTF-8.
+// ExitTrace is [Entry.ExitCode] for a call that is part of a trace. It keeps id, the trace ID of the call, as an
+// [Exemplar]: the resource keeps the latest ID for each bucket of its histogram of response times.
+// [node.Options].Bounds sets the buckets. ExitTrace ignores an id that is empty, longer than 64 bytes, or not valid
+// UTF-8.
 //
 // ExitTrace costs an allocation and a clock reading more than Exit. Use it only for calls whose trace is recorded.
 func (e *Entry) ExitTrace(err error, code Code, id string) {
@@ -168,7 +171,8 @@ const maxTraceID = 64
 // validTraceID reports whether id is short enough and valid UTF-8.
 func validTraceID(id string) bool { return len(id) <= maxTraceID && utf8.ValidString(id) }
 
-// keepExemplar stores the call that has just ended as the latest exemplar of its bucket, if id is a valid trace ID.
+// keepExemplar stores a call that has just ended with the response time rt as the latest exemplar of the histogram
+// bucket of rt. It does nothing if id is not a valid trace ID.
 func (r *Resource) keepExemplar(id string, rt time.Duration) {
 	if id == "" || !validTraceID(id) {
 		return
@@ -177,8 +181,8 @@ func (r *Resource) keepExemplar(id string, rt time.Duration) {
 	r.exemplars(true)[bucket].Store(&Exemplar{TraceID: id, RT: rt, At: r.c.now()})
 }
 
-// Exemplars returns the latest calls with a trace ID, the fastest first. There is at most one call for each bucket of
-// the resource's histogram.
+// Exemplars returns the latest call with a trace ID for each bucket of the resource's histogram, the fastest call
+// first. Buckets without such a call are omitted.
 func (r *Resource) Exemplars() (list []Exemplar) {
 	if r == nil {
 		return nil
@@ -192,8 +196,8 @@ func (r *Resource) Exemplars() (list []Exemplar) {
 	return list
 }
 
-// exemplars returns the exemplars by bucket of the histogram, or nil if the resource never had one. If wanted is true,
-// exemplars allocates the list in that case.
+// exemplars returns the exemplars by bucket of the histogram. If the resource never had an exemplar, it returns nil, or
+// allocates the list if wanted is true.
 func (r *Resource) exemplars(wanted bool) []atomic.Pointer[Exemplar] {
 	if wanted && r.traced.Load() == nil {
 		list := make([]atomic.Pointer[Exemplar], len(r.c.shape.Options().Bounds)+1)

@@ -7,20 +7,21 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// leaf records the calls of one resource, origin and entrance. Inbound calls and nested calls have separate leaves. The
-// Statistic is the first field of the leaf, so loading the leaf also loads the cache line that a call needs.
+// leaf records the calls of one resource, origin and entrance. Inbound and other calls have separate leaves, and so do
+// nested and outermost calls. The Statistic is the first field of the leaf: the cache line at the start of a leaf then
+// has the fields of the Statistic that a call needs.
 type leaf struct {
 	node.Statistic
 	leafKey
 	retired  atomic.Bool // changed with the collector's mu held
-	spare    bool        // uses memory that is reserved for calls without a leaf; see spareLeaves
+	spare    bool        // uses the memory that is always reserved for calls whose own leaf finds no memory; see spareLeaves
 	resource *Resource
 	treeNode *TreeNode
 	own      place // for calls without a reservation
 }
 
 // place holds the leaf that records a call, and the call's reservation if it has one. A reservation lists the limiters
-// that must learn that the call has ended.
+// (the states of limits) to update when the call ends.
 type place struct {
 	leaf     *leaf
 	reserved *reservation // nil for nearly all calls
@@ -33,10 +34,11 @@ type leafKey struct {
 	nested  bool // the call has a caller; the view of the entrance omits such calls
 }
 
-// key returns the key of the leaf that records the call; up is the frame of the caller, or nil.
+// key returns the key of the leaf that records a call with the options o. up is the frame (the context) of the caller,
+// or nil.
 func (o *options) key(up *frame) leafKey { return leafKey{o.origin, o.inbound, up != nil || o.nested} }
 
-// views returns all views that include the leaf. The collector's mu must be held.
+// views returns all views that include the leaf. (A view is a sum of leaves.) The collector's mu must be held.
 //
 //	view                        includes the leaf
 //	of the resource             always
@@ -69,7 +71,8 @@ func (l *leaf) ownViews() []*node.View {
 	return views
 }
 
-// enter records the start of a call. It returns the error of a limit that refused the call, or errMoved.
+// enter records the start of a call in the leaf, and sets e to its Entry. It returns the error of a limit that refused
+// the call, or errMoved.
 func (l *leaf) enter(ctx context.Context, e *Entry, o *options) error {
 	e.at = &l.own
 	// A call of a resource without a limit pays only this load of a nil pointer.
@@ -96,17 +99,17 @@ func (l *leaf) block(reason string, n int64) error {
 	return nil
 }
 
-// location describes where a call is recorded, within the limits of [Options]. The leaf may not exist yet.
+// location describes the leaf that records a call, within the bounds of [Options]. The leaf may not exist yet.
 type location struct {
 	resource *Resource // records the call; nil for Other if that does not exist yet
 	entrance string
 	key      leafKey
 	leaf     *leaf         // nil if it does not exist yet
 	spare    bool          // a new leaf uses the memory that is reserved by spareLeaves
-	over     *atomic.Int64 // overflow counter to increment, or nil if no name was replaced
+	over     *atomic.Int64 // overflow counter to increment, or nil if no name becomes Other
 }
 
-// location looks up the leaf of a call. It changes nothing and takes no lock.
+// location looks up the leaf of a call to r with the caller's frame up. It changes nothing and takes no lock.
 //
 // It applies the bounds in this order:
 //
@@ -114,8 +117,9 @@ type location struct {
 //  2. If the origin is new and the resource has too many origins, it becomes Other.
 //  3. If the leaf is new and there is no memory for it, the entrance becomes Other. The origin becomes Other, too,
 //     unless it has a limit.
-//  4. If r has no leaf with these names either, the resource Other records the call. The memory of these leaves of
-//     Other is always reserved. The limits of r still apply to the call: see limiter.reserve.
+//  4. If r has no leaf with the names that result from step 3, the resource Other records the call. The memory of the
+//     leaves that Other needs for such calls is always reserved. The limits of r still apply to the call: see
+//     limiter.reserve.
 func (c *Collector) location(r *Resource, up *frame, o *options) location {
 	s := location{resource: r, entrance: o.entrance, key: o.key(up)}
 	if s.entrance = cleanName(o.entrance, DefaultEntrance); !c.hasEntrance(s.entrance) {

@@ -11,8 +11,8 @@ import (
 
 // The memory of a Collector
 //
-// Reservations bound the memory. A new resource or leaf reserves the memory that it needs when it is busy. It releases
-// the reservation when it is retired. An existing leaf therefore never loses a record for lack of memory:
+// Reservations bound the memory. A new resource or leaf reserves the memory that it needs when it is busy. A resource
+// or leaf that is retired releases its reservation. An existing leaf therefore never loses a record for lack of memory:
 //
 //	reservation                           for
 //	fixed                                 the resource Other with its leaves, Options.Given, slots of running calls,
@@ -25,27 +25,30 @@ import (
 //
 // (An overflowing name has no resource: another resource records its calls.)
 //
-// If the sum would exceed [Options].MaxMemory, new names become [Other]: see location. The first leaf of a resource may
-// use all of the memory. Other leaves may use three quarters of it. Clients that invent origins can therefore not take
-// the memory of new resources.
+// If the sum of all reservations would exceed [Options].MaxMemory, the calls of new names and leaves are recorded for
+// [Other]: see location. The first leaf of a resource may use all of the memory. Other leaves may use three quarters of
+// it. Clients that invent origins can therefore not use up the memory for new resources.
 //
-// The size of a reservation is typical of a busy resource or leaf. An unusual one takes more. Every ten seconds, a
-// sweep adds up the memory in use above the reservations: see memoryOf. This excess counts as reserved, so the
-// Collector accepts fewer new names.
+// The size of a reservation is typical of a busy resource or leaf. Some take more, for example a leaf with widely
+// varying response times. Every ten seconds, a sweep adds up the memory in use above the reservations: see memoryOf.
+// This excess counts as reserved, so the Collector accepts fewer new names.
 
 // reservations holds the number of bytes that one item of each kind reserves. The sizes depend on [Options].Windows.
-// The fields fixed, overflow and limiters also depend on MaxResources and MaxMemory, and fixed on Given.
+// The fields fixed, overflow and limiters also depend on Options.MaxResources and Options.MaxMemory; fixed also depends
+// on Options.Given.
 type reservations struct {
 	fixed, resource, leaf, entrance, edge int64
-	// overflow is for all limiters of overflowing names, and limiters is their maximum number.
+	// overflow is the reservation for all limiters of overflowing names together. limiters is the maximum number of
+	// these limiters.
 	overflow int64
 	limiters int
 }
 
-// Estimated bytes of parts that unsafe.Sizeof of a struct does not include: map nodes, closures and slots of slices.
+// Estimated bytes of allocations that a struct refers to, so unsafe.Sizeof does not include them: map nodes, closures
+// and slots of slices.
 const (
-	mapEntry = 160 // an entry of a map or sync.Map, with its share of inner nodes; also an entry of TreeNode.parents
-	names    = 256 // a name of at most MaxNameLength bytes, and its copies in keys
+	mapEntry = 160 // an entry of a map or sync.Map, with its share of inner nodes, and an entry of TreeNode.parents
+	names    = 256 // a name of at most MaxNameLength bytes, and its copies in map keys
 	perView  = 24  // slots of one leaf in a shared view; append allocates more slots than needed
 )
 
@@ -55,7 +58,7 @@ func newReservations(config *node.Config, o *Options) (s reservations) {
 	view := node.NewView(config, 0).Memory() + int64(unsafe.Sizeof(generation{}))
 	treeNode := int64(unsafe.Sizeof(TreeNode{})) + view + mapEntry
 	quota := config.QuotaMemory()
-	// Two rules, for all origins or for single ones, and their quotas.
+	// Assume that a limiter has two rules with a meter and a quota each.
 	limiter := int64(unsafe.Sizeof(limiter{})) + mapEntry +
 		2*(int64(unsafe.Sizeof(rule{})+unsafe.Sizeof(meter{}))+quota)
 	s.limiters = int(min(o.MaxMemory/limiterShare/limiter, int64(o.MaxResources)))
@@ -76,16 +79,17 @@ func newReservations(config *node.Config, o *Options) (s reservations) {
 // limiterShare bounds the limiters of overflowing names: they take at most 1/limiterShare of MaxMemory.
 const limiterShare = 16
 
-// spareLeaves is the number of leaves that the resource [Other] needs for calls whose own leaf has no memory: one for
-// each combination of inbound or not, and nested or outermost. Each limited origin needs as many leaves again, because
-// its calls are recorded separately.
+// spareLeaves is the number of leaves that the resource [Other] needs for calls whose own leaf has no memory: one leaf
+// for each combination of inbound or not, and nested or outermost. Each origin in a limit needs four further leaves,
+// because the calls of these origins are recorded separately.
 const spareLeaves = 4
 
 // reserved returns the sum of all reservations.
 func (c *Collector) reserved() int64 {
 	s, rules := &c.sizes, c.limits.Load()
-	// s.fixed includes the spare leaves even before they exist, so subtract those that exist from the number of leaves.
-	// Each name in a limit reserves a resource, because the name can be registered even if the table is full.
+	// s.fixed includes all spare leaves, even before they exist, so subtract the existing spare leaves from the number
+	// of leaves. Each name in a limit reserves a resource, because such a name can be registered even if the table is
+	// full.
 	return s.fixed + c.excess.Load() +
 		(c.registered.Load()+int64(len(rules.names)))*s.resource +
 		(c.leafCount.Load()-c.sparesInUse.Load()+int64(len(rules.origins))*spareLeaves)*s.leaf +
@@ -95,8 +99,8 @@ func (c *Collector) reserved() int64 {
 // fits reports whether n more bytes can be reserved.
 func (c *Collector) fits(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory }
 
-// fitsMore is fits for items that may use only three quarters of the memory. The last quarter is for new resources and
-// for the first leaf of each.
+// fitsMore is fits for items that may use only three quarters of MaxMemory. The last quarter is for new resources and
+// their first leaves.
 func (c *Collector) fitsMore(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory/4*3 }
 
 // leafFits reports whether there is memory for another leaf of r.
@@ -107,7 +111,8 @@ func (c *Collector) leafFits(r *Resource) bool {
 	return c.fitsMore(c.sizes.leaf)
 }
 
-// memoryOfNames returns the memory that suffices for Given and MaxResources resources with one busy leaf each.
+// memoryOfNames returns the bytes that suffice for the resources in Given and MaxResources others, with one busy leaf
+// each.
 func (o Options) memoryOfNames(config *node.Config) int64 {
 	o.MaxMemory = math.MaxInt64 // no bound, so that newReservations counts MaxResources limiters
 	s := newReservations(config, &o)
@@ -124,15 +129,16 @@ func (o *Options) checkMemory(config *node.Config) error {
 	return nil
 }
 
-// Memory holds the bytes of heap that a Collector takes, by part.
+// Memory holds the bytes of heap that each part of a Collector takes.
 type Memory struct {
 	// Statistics is the memory of counters, windows and totals. Seconds is the memory of the records of sealed seconds,
-	// and Histograms the memory of their histograms.
+	// and Histograms is the memory of the histograms of sealed seconds.
 	Statistics, Seconds, Histograms int64
 	// Names is the memory of resources, origins, entrances and the call tree. Limits is the memory of limits.
 	Names, Limits int64
-	// Calls is the memory of calls in flight: their contexts, their trace IDs, and the records of calls that a dry run
-	// would have refused or that limits of another name count. Other calls through a handle take no memory.
+	// Calls is the memory of calls in flight: their contexts, their trace IDs, and their reservations. (A call has a
+	// reservation if a dry run would have refused it, or if it is recorded for another name under limits.) All other
+	// calls through a handle take no memory.
 	Calls int64
 }
 
@@ -152,9 +158,9 @@ func (m Memory) parts(yield func(v float64, labels ...string)) {
 }
 
 // Memory returns the memory that the Collector holds. It is an estimate from the sizes of the parts, within a tenth of
-// the live heap. [Options].MaxMemory bounds all parts except for Calls, because the service decides how many calls are
-// in flight. The cost is linear in the number of leaves and of calls in flight. Memory locks each leaf for a short
-// time. A nil Collector has no memory.
+// the live heap. [Options].MaxMemory bounds the sum of all parts except Calls, because the service decides how many
+// calls are in flight. The cost is linear in the number of leaves and of calls in flight. Memory locks each leaf for a
+// short time. A nil Collector takes no memory.
 func (c *Collector) Memory() (m Memory) {
 	if c == nil {
 		return m
@@ -178,7 +184,7 @@ func (c *Collector) Memory() (m Memory) {
 	return m
 }
 
-// add adds the parts of o.
+// add adds each part of o to the same part of m.
 func (m *Memory) add(o Memory) {
 	m.Statistics += o.Statistics
 	m.Seconds += o.Seconds
@@ -188,7 +194,8 @@ func (m *Memory) add(o Memory) {
 	m.Calls += o.Calls
 }
 
-// memory returns the memory of the calls with a frame. A call without a slot counts as the average of the others.
+// memory returns the memory of the calls with a frame (a context that Enter returned). A call whose frame found no free
+// slot counts with the average of the calls in slots.
 func (s *slots) memory() (n int64) {
 	each, listed := int64(unsafe.Sizeof(frame{})), int64(0)
 	for f := range s.all {
@@ -204,7 +211,8 @@ func (s *slots) memory() (n int64) {
 	return n + each*s.unlisted.Load()
 }
 
-// memoryOf returns the memory of a resource with its leaves. excess is the part of this memory above the reservations.
+// memoryOf returns the memory of a resource with its leaves. excess is the number of bytes by which this memory exceeds
+// the reservations of the resource and the leaves.
 func (c *Collector) memoryOf(r *Resource) (m Memory, excess int64) {
 	for _, t := range r.treeNodes() {
 		m.Names += t.memory()
@@ -276,10 +284,10 @@ func (m *limiter) memory() int64 {
 	return n + m.quotas.memory(m.c.shape) + m.dry.memory(m.c.shape)
 }
 
-// memory returns the memory of the rules and meters, without the struct itself. The limiter's mu must be held.
+// memory returns the memory of the rules and meters, without the struct quotas itself. The limiter's mu must be held.
 func (s *quotas) memory(config *node.Config) int64 {
 	n := int64(cap(s.qps)+cap(s.concurrency)) * int64(unsafe.Sizeof(rule{}))
-	n += int64(len(s.qps)) * int64(unsafe.Sizeof(node.Quota{})) // rule.quota; it shares the passes of the meter
+	n += int64(len(s.qps)) * int64(unsafe.Sizeof(node.Quota{})) // rule.quota; the passes that it reads belong to the meter
 	count := func(x *meter) {
 		for _, q := range [...]*node.Quota{x.passes, x.overflowPasses} {
 			if q != nil {
@@ -295,7 +303,7 @@ func (s *quotas) memory(config *node.Config) int64 {
 	return n
 }
 
-// memory returns the memory of all limiters in the table.
+// memory returns the memory of all limiters of overflowing names.
 func (t *overflowLimiters) memory() (n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

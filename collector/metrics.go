@@ -16,22 +16,23 @@ import (
 type Metric struct {
 	// Name is the name without namespace. It consists of letters, digits and _, and does not start with a digit.
 	Name string
-	// Unit is the base unit, such as seconds. The name ends with it, before _total if the metric is a counter. Unit
-	// is empty for plain numbers.
+	// Unit is the base unit, such as seconds. Name must end with the unit, or for a counter with the unit and _total.
+	// Unit is empty for plain numbers.
 	Unit string
 	// Help is the HELP text, a noun phrase.
 	Help string
 	// Labels are the label names, in order. They follow the rules of Name, and must not begin with __.
 	Labels []string
-	// Value reads a metric without labels. Several goroutines may call it concurrently. If it panics, the metric is
-	// absent.
+	// Value reads a metric without labels. Several goroutines may call it concurrently. If Value panics, pages omit the
+	// metric.
 	Value func() float64
 	// Read yields the series of a metric with labels: each value with its label values, in the order of Labels. Several
-	// goroutines may call it concurrently. It yields nothing if there is no series. A series with a wrong number of
-	// label values is omitted. Invalid UTF-8 in label values is replaced. If Read panics, only the series that it has
-	// yielded before are shown.
+	// goroutines may call it concurrently. Read yields nothing if there is no series. Pages omit a series with a wrong
+	// number of label values, and replace invalid UTF-8 in label values. If Read panics, pages show only the series
+	// that it has yielded before.
 	Read func(yield func(v float64, labels ...string))
-	// Began is the time at which a counter started at zero. [Collector.Publish] sets it if it is zero.
+	// Began is the time at which a counter started at zero. If Began is zero, [Collector.Publish] sets it to the
+	// current time.
 	Began time.Time
 }
 
@@ -105,7 +106,7 @@ func (m *Metric) check() error {
 	return errors.Join(errs...)
 }
 
-// conflict returns an error if the two metrics cannot be on one page.
+// conflict returns an error if the metrics m and o cannot be on one page.
 func (m *Metric) conflict(o *Metric) error {
 	base := func(m *Metric) string { return strings.TrimSuffix(m.Name, "_total") } // as in OpenMetrics
 	switch {
@@ -122,14 +123,15 @@ func (m *Metric) conflict(o *Metric) error {
 // publication holds the metrics that one call of Publish has added.
 type publication struct{ metrics []Metric }
 
-// Publish adds metrics to every page of the Collector, including pages that exist already. Each part of windowstat
-// publishes its own metrics, so the metrics of a part that does not run are absent. The part calls withdraw when it
-// ends, to remove the metrics. Further calls of withdraw do nothing.
+// Publish adds self-metrics to every page of metrics that exporters serve for the Collector, including pages that exist
+// already. Each part of windowstat publishes its own metrics, so the metrics of a part that does not run are absent.
+// When the part ends, it calls the returned function withdraw to remove its metrics. Further calls of withdraw do
+// nothing.
 //
 // Several parts may publish series with the same name and the same label values. Pages merge them. A counter shows the
 // sum, and a gauge the highest value. If the name of a gauge ends in _timestamp_seconds, pages show the lowest value
-// instead: it belongs to the part that is furthest behind. Such a gauge must always have a value: 0 for an event that
-// has not happened yet.
+// instead: the lowest timestamp belongs to the part that is furthest behind. Such a gauge must always have a value: 0
+// for an event that has not happened yet.
 //
 //	pushes of two servers      metric                                       shown as
 //	3 and 4                    push_samples_total{format="otlp"}            7
@@ -165,8 +167,8 @@ func (c *Collector) Publish(all ...Metric) (withdraw func()) {
 	}
 }
 
-// checkMetrics returns an error if a metric is invalid, or conflicts with another one on the page. publishedMu must be
-// held.
+// checkMetrics returns an error if a metric of the list is invalid, or conflicts with another metric: of the list, of
+// the Collector, or a published one. publishedMu must be held.
 func (c *Collector) checkMetrics(all []Metric) error {
 	var errs []error
 	own := c.own()
@@ -208,7 +210,7 @@ func (c *Collector) Metrics() []Metric {
 }
 
 // Version returns the version of windowstat that this program contains, from the program's build information. If there
-// is none, it returns "unknown".
+// is no build information, Version returns "unknown".
 func Version() string {
 	const path = "github.com/windowstat/windowstat"
 	info, ok := debug.ReadBuildInfo()
@@ -226,7 +228,7 @@ func Version() string {
 	return "unknown"
 }
 
-// own returns the metrics of the Collector itself.
+// own returns the metrics about the Collector itself, without the published ones.
 func (c *Collector) own() (all []Metric) {
 	var began time.Time
 	if c != nil {

@@ -12,7 +12,7 @@ const (
 	Other = "_other"
 	// Unnamed is the resource of calls with the empty name.
 	Unnamed = "_unnamed"
-	// Unspecified is the reason of a block without a reason.
+	// Unspecified is the reason of a block without a reason, and the class of an exception without a class.
 	Unspecified = "unspecified"
 	// MaxNameLength is the maximum length of a resource's name in bytes.
 	MaxNameLength = 200
@@ -22,14 +22,14 @@ const (
 // name of a view, CleanName returns it unchanged. Otherwise:
 //
 //   - Each sequence of invalid bytes becomes one U+FFFD.
-//   - A longer name is cut at a character, and ends in "~" and a hash of the whole name. Two names with the same
-//     beginning therefore remain different.
+//   - A name of more than MaxNameLength bytes is cut between two characters, and gets "~" and a hash of the whole name
+//     at its end. Two long names with the same beginning therefore remain different.
 //   - The empty name becomes [Unnamed].
 //   - The names of views, [Root] and [InboundTotal], get the prefix "_".
 //
 // All other bytes are kept, including newlines and quotes: exporters escape them for their format. Origins, entrances
-// and reasons are cleaned in the same way, but may have the name of a view, and keep their own replacement for the
-// empty name.
+// and reasons are cleaned in the same way, but may have the name of a view, and the replacement for an empty one is not
+// Unnamed: an origin stays empty, an entrance becomes [DefaultEntrance], and a reason becomes [Unspecified].
 //
 //	""               _unnamed
 //	"machine-root"   _machine-root
@@ -42,8 +42,8 @@ func CleanName(name string) string {
 	return cleanName(name, Unnamed)
 }
 
-// cleanName is CleanName for names that are not resources: empty replaces the empty name, and the names of views are
-// valid.
+// cleanName is CleanName for names of origins, entrances and reasons. The parameter empty replaces an empty name, and
+// names of views are not changed.
 func cleanName(name, empty string) string {
 	if name == "" {
 		return empty

@@ -48,21 +48,21 @@ func Outbound() CallOption { return CallOption{kind: optionOutbound} }
 // counts all its calls, and so does a batch that [Collector.Record] records.
 func Batch(n int64) CallOption { return CallOption{kind: optionBatch, n: n} }
 
-// Prioritized lets a call wait for a later bucket if a QPS limit would refuse it now. The call waits at most half a
-// second, and no longer than its context. See [Limit].
+// Prioritized lets a call wait if a QPS limit would refuse it now: it borrows a pass from a later bucket (a part of a
+// second, see [Limit]). The call waits at most half a second, and no longer than its context.
 func Prioritized() CallOption { return CallOption{kind: optionPrioritized} }
 
 // Admitted marks a call that was already admitted elsewhere. No limit refuses the call, but all limits count it.
 func Admitted() CallOption { return CallOption{kind: optionAdmitted} }
 
-// StartedAt is for a call that began before it enters. The response time counts from t. The pass and the call in flight
-// count from the entry, because sealed seconds do not change. If t is zero or in the future, the response time counts
-// from the entry, too.
+// StartedAt is for a call that began at t, before it enters. Its response time counts from t. The pass is counted when
+// the call enters, and the call is in flight from then on, because sealed seconds do not change. If t is zero or in the
+// future, the response time also counts from the time when the call enters.
 func StartedAt(t time.Time) CallOption { return CallOption{kind: optionStarted, at: &t} }
 
-// Passed marks a call whose pass another process has counted, for example the process before a restart. Here the call
-// is in flight and completes, but does not pass. No limit refuses it. Limits on QPS do not count it, because they count
-// passes. Limits on concurrency count it, because it is in flight.
+// Passed marks a call whose pass another process has counted, for example the process before a restart. In this process
+// the call is in flight and completes, but does not pass. No limit refuses it. Limits on QPS do not count it, because
+// they count passes. Limits on concurrency count it, because it is in flight.
 func Passed() CallOption { return CallOption{kind: optionPassed} }
 
 // FromRequest marks a name that comes from a request, such as a path. The caller has decided that the name may have a
@@ -72,19 +72,20 @@ func Passed() CallOption { return CallOption{kind: optionPassed} }
 // it.
 func FromRequest() CallOption { return CallOption{kind: optionFromRequest} }
 
-// FallbackResource records a call for another resource, such as "unmatched" for all names that have not earned a
-// resource. It has no effect if the call's own name has a resource, or if a limit names it exactly. Limits apply by the
-// call's own name, as for names that are recorded as [Other]; see [Limit]. The other resource is registered if
-// necessary, and is never retired.
+// FallbackResource records a call for the given resource instead of a resource with the call's own name. An example is
+// "unmatched", for all names that have not earned a resource. The option has no effect if the call's own name has a
+// resource, or if a limit names it exactly. Limits apply by the call's own name, as for names that are recorded as
+// [Other]; see [Limit]. The given resource is registered if necessary, and is never retired.
 //
-// The other resource may have calls of its own in flight when it first records another name. Limits with patterns do
-// not count these calls.
+// Calls with the name of the given resource itself may be in flight when it first records a call of another name.
+// Limits with patterns do not count these earlier calls.
 func FallbackResource(resource string) CallOption {
 	return CallOption{kind: optionFallback, text: resource}
 }
 
 // TraceID sets the trace ID of the call and of the calls nested below it, for [Collector.Oldest]. An ID longer than 64
-// bytes is ignored. The option costs an allocation. For exemplars see [Entry.ExitTrace].
+// bytes is ignored. The option costs an allocation. To keep the ID with the response time of the call, use
+// [Entry.ExitTrace].
 func TraceID(id string) CallOption { return CallOption{kind: optionTraceID, text: id} }
 
 // options holds all options of a call.
@@ -97,12 +98,12 @@ type options struct {
 	admitted         bool
 	passed           bool
 	fromRequest      bool
-	nested           bool // the call has a caller, although there is no frame of the caller
+	nested           bool // the call has a caller that is not in its context; set by Record
 	trace            string
 	fallback         string // from FallbackResource; empty without the option
 	name             string // the call's own name, as passed to Enter
-	// The resource of the call's name if that resource has no memory for a leaf, and Other records the call. Otherwise
-	// nil.
+	// The resource with the call's own name, if it has no memory for another leaf (a combination of resource, origin
+	// and entrance) and [Other] records the call. Otherwise nil.
 	home *Resource
 	n    int64
 	at   *time.Time // nil means now

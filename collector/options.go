@@ -51,23 +51,25 @@ type Options struct {
 	// longer Windows, the default is higher: it always suffices for one busy leaf of each resource, counting the names
 	// in Given and MaxResources others. (A leaf is a combination of resource, origin and entrance.)
 	//
-	// A resource with one leaf reserves some 19 KB at its first call, with the default Windows. It may use these bytes
-	// later without further checks. A busy resource takes some 16 KB. A leaf can take more than it has reserved, if its
-	// response times vary widely or many goroutines contend for it. This reduces the memory for new leaves.
+	// A resource with one leaf reserves some 19 KB at its first call, with the default Windows. The resource may use
+	// these bytes later without further checks. A busy resource takes some 16 KB. A leaf can take more than it has
+	// reserved, if its response times vary widely or many goroutines contend for it. The excess reduces the memory for
+	// new leaves.
 	//
-	// If there is no memory for a leaf, the call is recorded for the resource [Other]. The limits of its own resource
-	// apply to it. New names evict idle resources, as for MaxResources. Additional leaves of existing resources may use
-	// three quarters of the memory; the last quarter is for new resources. See [Collector.Memory].
+	// If there is no memory for a leaf, the call is recorded for the resource [Other]. The limits of the resource with
+	// the call's own name still apply to it. New names evict idle resources, as for MaxResources. Further leaves of a
+	// resource may use only three quarters of the memory; the last quarter is for the first leaves of resources. See
+	// [Collector.Memory].
 	MaxMemory int64
-	// RetireAfter is the time after which an idle leaf is retired and its series end. A leaf is idle if nothing is
-	// recorded and no call is in flight. Its counts stay in every total. A resource is retired with its last leaf; a
-	// call through a kept handle registers it again.
+	// RetireAfter is the time after which an idle leaf is retired and its series end. A leaf is idle if it records
+	// nothing and has no call in flight. The counts of a retired leaf stay in every total. A resource is retired with
+	// its last leaf; a call through a kept handle registers it again.
 	//
 	// The default is [DefaultRetireAfter]. If RetireAfter is negative, leaves are retired only when a new name evicts
 	// their resource. Otherwise RetireAfter must exceed Windows.History by at least two seconds, so that every exporter
 	// has read the last seconds of a retired leaf.
 	RetireAfter time.Duration
-	// Windows configure the windows and the histogram of every resource.
+	// Windows configures the windows and the histogram of every resource.
 	Windows node.Options
 	// Exception decides which errors count as exceptions. The default is [IsException]; see also [Ignore] and [Only].
 	// The Collector calls the function for all errors but two: [ErrBlocked] is never an exception, and [ErrPanicked]
@@ -82,16 +84,16 @@ type Options struct {
 	// DurationsUnknown means that response times are unknown, for example in a log without durations. They count as 0,
 	// and exporters omit every metric of response times.
 	DurationsUnknown bool
-	// OpenTelemetry keeps what exporters need to show inbound calls under the names of OpenTelemetry's semantic
-	// conventions, in addition to their own metrics: http_server_request_duration_seconds,
-	// http_server_active_requests and rpc_server_call_duration_seconds on the pages of totals. See
-	// docs/opentelemetry.md for the labels and the limitations. The response times of inbound calls are then counted
-	// for each code. That costs a few nanoseconds for each inbound call, and each leaf reserves some 1.3 KB more. If
-	// Windows.Bounds is nil, the bounds are [node.DefaultBounds] plus those that the conventions recommend: 75 ms,
-	// 750 ms and 7.5 s.
+	// OpenTelemetry keeps the additional counts that exporters need to show inbound calls under the names of
+	// OpenTelemetry's semantic conventions, in addition to the metrics of windowstat:
+	// http_server_request_duration_seconds, http_server_active_requests and rpc_server_call_duration_seconds on the
+	// pages of totals. See docs/opentelemetry.md for the labels and the limitations. The response times of inbound
+	// calls are then counted for each code. That costs a few nanoseconds for each inbound call, and each leaf reserves
+	// some 1.3 KB more. If Windows.Bounds is nil, the bounds are [node.DefaultBounds] plus those that the conventions
+	// recommend: 75 ms, 750 ms and 7.5 s.
 	OpenTelemetry bool
-	// After is the last second that an earlier process logged or sent. The seconds of this process get names (wall
-	// clock times) after it. The zero Time means none.
+	// After is the last second that an earlier process logged or sent. The wall clock times that name the seconds of
+	// this process are all later than After. The zero Time means none.
 	After time.Time
 	// Now replaces the clock, for tests and for replays of the past. The Collector calls it at the start and the end of
 	// each call. Several goroutines may call it concurrently. If Now goes back, the time of the Collector stops until
@@ -159,8 +161,8 @@ func (o Options) Check() error {
 	return err
 }
 
-// IsException is the default of [Options].Exception. Every error is an exception except context.Canceled: a caller that
-// no longer waits is not a failure of the callee. context.DeadlineExceeded is an exception.
+// IsException is the default of [Options].Exception. Every error is an exception except context.Canceled: if a caller
+// no longer waits, the called function has not failed. context.DeadlineExceeded is an exception.
 func IsException(err error) bool { return !errors.Is(err, context.Canceled) }
 
 // Ignore returns a function for [Options].Exception. All errors are exceptions except errors that match a target, in

@@ -18,7 +18,7 @@ func (r *Resource) Origin(name string) View {
 }
 
 // Most resources have only calls without an origin. The view of such a resource also serves as the view of the empty
-// origin. A resource can be in one of three states:
+// origin. A resource is in one of these states:
 //
 //	leaves of the resource       defaultOrigin              origins                     View of the origin ""
 //	none, or origin "" only      alive                      nil                         the view of the resource
@@ -26,7 +26,8 @@ func (r *Resource) Origin(name string) View {
 //	                             the entry "" of origins    "b": its own view
 //	origin "b" only              dead                       "b": its own view           idle
 //
-// A View that a caller keeps follows the name of its origin through these states, with the function of findOrigin.
+// A View that a caller keeps follows the name of its origin through these states: its field generation.next is a
+// function that findOrigin has returned.
 
 // findOrigin returns a function that looks up an origin by name. The function uses the resource that has the name of r
 // at the time of the call, because r may have been retired.
@@ -34,8 +35,8 @@ func (r *Resource) findOrigin(name string) func() *generation {
 	return func() *generation { return r.now().origin(name) }
 }
 
-// origin returns an origin of this resource, or nil. If the resource was retired, origin does not look for its
-// successor.
+// origin returns the generation of an origin of r, or nil. If r was retired and another resource has its name now,
+// origin does not look there.
 func (r *Resource) origin(name string) *generation {
 	if all := loaded(&r.origins); all != nil {
 		return all[name]
@@ -46,7 +47,8 @@ func (r *Resource) origin(name string) *generation {
 	return nil
 }
 
-// hasOrigin reports whether the resource has this origin or may get it. The empty origin is always allowed.
+// hasOrigin reports whether the resource has the origin with this name, or may get it. The empty origin is always
+// allowed.
 func (r *Resource) hasOrigin(name string) bool {
 	if name == "" || name == Other || r.origin(name) != nil {
 		return true
@@ -72,8 +74,8 @@ func (r *Resource) addOrigin(name string) {
 		all[name] = new(generation)
 		all[name].init(r.c, v, r, r.findOrigin(name))
 	}
-	// While no call has an origin, the view of the resource also serves as the view of the empty origin. With a second
-	// origin, the empty origin needs a separate view of the leaves so far.
+	// While no call has an origin, the view of the resource also serves as the view of the empty origin. When a second
+	// origin is added, the empty origin needs a separate view of the existing leaves.
 	if old := r.origins.Load(); old != nil {
 		all = maps.Clone(*old)
 	} else if !r.view.Empty() {
@@ -81,11 +83,11 @@ func (r *Resource) addOrigin(name string) {
 	}
 	add(name, node.NewView(r.c.shape, r.c.line.Now()))
 	r.origins.Store(&all)
-	// Set dead last: a lookup that finds defaultOrigin dead must find the entry "" in origins.
+	// Set dead last: a lookup that finds defaultOrigin dead must find the entry "" in r.origins, if there is one.
 	r.defaultOrigin.dead.Store(true)
 }
 
-// dropOrigins removes the views of origins without leaves. The collector's mu must be held.
+// dropOrigins removes the origins that have no leaves, with their views. The collector's mu must be held.
 func (r *Resource) dropOrigins() {
 	old, gone := loaded(&r.origins), false
 	for _, o := range old {

@@ -10,23 +10,23 @@ import (
 
 // Completed describes a completed call, for [Collector.Record].
 type Completed struct {
-	// RT is the response time. A negative one counts as 0.
+	// RT is the response time. A negative RT counts as 0.
 	RT time.Duration
-	// Err is the error of the call, or nil. [Options].Exception decides whether it is an exception.
+	// Err is the error of the call, or nil. [Options].Exception decides whether the error is an exception.
 	Err error
 	// Code is the result code; the zero Code means none.
 	Code Code
 	// TraceID is kept as an exemplar unless it is empty; see [Entry.ExitTrace].
 	TraceID string
-	// Nested marks a call that another recorded call has made. A nested call does not count for the entrance and the
-	// process, because its caller counts there.
+	// Nested marks a call that another recorded call has made. The views of the entrance and of the process omit a
+	// nested call, because they count its caller.
 	Nested bool
 }
 
 // Record records a completed call, for callers that learn of calls when they end. The call passes and completes in the
 // current second; no reader sees only one of the two. The call does not count in concurrency, because the Collector
-// does not know when it was in flight. The call is at the top of the call tree. No limit refuses the call, but QPS
-// limits count it.
+// does not know when it was in flight. In the call tree, the resource of the call is directly below the entrance. No
+// limit refuses the call, but QPS limits count it.
 //
 // Record accepts the options of [Collector.Enter]; [StartedAt], [Passed], [Admitted] and [Prioritized] have no effect.
 // Record costs as much as Enter and Exit minus one reading of the clock. It allocates nothing if the name is
@@ -54,7 +54,8 @@ func (c *Collector) isException(err error) bool {
 	return errors.Is(err, ErrPanicked) || !errors.Is(err, ErrBlocked) && c.opts.Exception(err)
 }
 
-// record records the call and returns the resource that counts it.
+// record records the call with the options o and returns the resource that counts it. failed means that the call ends
+// with an exception.
 func (c *Collector) record(e *Completed, o *options, failed bool) (r *Resource) {
 	_ = c.count(nil, o, func(l *leaf) (err error) { // f returns no other error than errMoved
 		r = l.resource
@@ -67,11 +68,11 @@ func (c *Collector) record(e *Completed, o *options, failed bool) (r *Resource) 
 			if err != nil {
 				return err
 			}
-			defer p.release() // countPasses counts the call as in flight, but it has ended
+			defer p.release() // countPasses counts the call as in flight, but the call has ended
 			defer unlockAll(list)
 		}
-		// Hold keeps the bucket open until Record. The quotas of the limits therefore count the pass in the same bucket
-		// as the leaf.
+		// Hold keeps the current bucket open until bucket.Record below. The quotas of the limits therefore count the
+		// pass in the same bucket as the leaf.
 		bucket := l.Hold(c.line.Now())
 		if bucket.IsZero() {
 			return errMoved

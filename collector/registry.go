@@ -10,8 +10,9 @@ import (
 // costs about as much as recording a call.
 //
 // Any name is allowed. [CleanName] changes names that are empty, longer than [MaxNameLength] or not valid UTF-8. A new
-// name gets no resource if there are MaxResources resources already and none has been idle for long enough to be
-// evicted. Resource then returns the resource [Other]. A name in a limit always gets its own resource.
+// name gets no resource if there are [Options].MaxResources resources already and none has been idle for long enough to
+// be evicted, or if there is no memory for a new resource. Resource then returns the resource [Other]. A name in a
+// limit always gets its own resource.
 func (c *Collector) Resource(name string) *Resource {
 	if c == nil {
 		return nil
@@ -19,7 +20,8 @@ func (c *Collector) Resource(name string) *Resource {
 	return c.resourceFor(name, true)
 }
 
-// A call finds its leaf in these steps. The first three need no lock. They suffice if the leaf exists:
+// A call finds its leaf (the record of one combination of resource, origin and entrance) in these steps. The first
+// three need no lock, and suffice if the leaf exists:
 //
 //	leafFor       in the call tree: from the node of the caller, or of the entrance, to the leaf   3 lookups
 //	resourceFor   by name: the resource in byName                                                  1 lookup
@@ -32,16 +34,16 @@ func (c *Collector) Resource(name string) *Resource {
 // returns nil. If the leaf was retired, leaf.enter returns errMoved. In both cases the search starts over.
 
 // resourceFor looks up or registers a resource. The parameter given is true if the name comes from code, and false if
-// it comes from a request. If it is true, the name becomes given.
+// it comes from a request. If given is true, an earned name becomes given.
 func (c *Collector) resourceFor(name string, given bool) *Resource {
 	if r, ok := c.byName.Load(name); ok {
 		return r.(*Resource).markGiven(given)
 	}
 	clean := CleanName(name)
-	// If the table is full, this path takes no lock, because a client may send a million made-up names. Check first
-	// whether the table is full, and look up the name afterwards: register stores a name before it counts the name. The
-	// lookup therefore finds every name that filled the table. In the other order, it could miss a name that took the
-	// last slot in between.
+	// If the table is full, the code below takes no lock, because a client may send a million made-up names. Check
+	// first whether the table is full, and look up the name afterwards: register stores a name before it counts the
+	// name. If the table is full, the lookup therefore finds every name that has a slot. In the other order, the lookup
+	// could miss a name that took the last slot between the two steps.
 	other := c.other.Load()
 	beyond := other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue() && !loaded(&c.idle).any(given))
 	if r, ok := c.byName.Load(clean); ok {
@@ -50,8 +52,8 @@ func (c *Collector) resourceFor(name string, given bool) *Resource {
 	if beyond {
 		return other
 	}
-	// If the table is full, a sweep may free slots. This call does a small share of the sweep, and the next new name
-	// continues it, so no call waits for a complete sweep.
+	// If the table is full, a sweep may free slots. The current call does a small share of the sweep, and the next call
+	// with a new name continues it, so no call waits for a complete sweep.
 	if c.full(clean) {
 		c.sweep(newShare)
 	}
@@ -80,12 +82,12 @@ func (c *Collector) full(name string) bool {
 		!c.limits.Load().names[name]
 }
 
-// register looks up or creates a resource. If the table is full and evict may free a slot, register returns nil. If the
-// table is full and evict cannot help, it returns the resource Other.
+// register looks up or creates the resource with this name. If the table is full, register returns nil if evict may
+// free a slot for the name, or else the resource Other. The parameter given is true for a name from code.
 func (c *Collector) register(name string, given bool) *Resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Another goroutine may have registered it since the lookup.
+	// Another goroutine may have registered the name since resourceFor looked it up.
 	if r, ok := c.byName.Load(name); ok {
 		return r.(*Resource)
 	}
@@ -96,8 +98,8 @@ func (c *Collector) register(name string, given bool) *Resource {
 		return c.ensureOther()
 	}
 	// So far the name may have been an overflowing name: another resource recorded its calls, and overflowLimiters
-	// limited them. newResource takes over the limiter of the name. Hold the lock of the table until byName has the
-	// resource. A concurrent call then finds either the old limiter in the table, or the resource.
+	// limited them. newResource takes over the limiter of the name. Hold the lock of overflowLimiters until byName has
+	// the resource. A concurrent call then finds either the old limiter in overflowLimiters, or the resource in byName.
 	c.overflowLimiters.mu.Lock()
 	defer c.overflowLimiters.mu.Unlock()
 	r := c.newResource(name)
@@ -114,8 +116,9 @@ func (c *Collector) ensureOther() *Resource {
 	return c.other.Load()
 }
 
-// newResource creates a resource. mu must be held. Seal also takes mu to read the list of resources. Seal therefore
-// either sees a new resource and seals it with the others, or the resource starts after the sealed seconds.
+// newResource creates a resource. mu must be held. Seal also takes mu to read the list of resources. There are thus two
+// cases: Seal finds the new resource in the list and seals its seconds, or the resource is created after Seal has read
+// the list and has no earlier seconds.
 func (c *Collector) newResource(name string) *Resource {
 	v := node.NewView(c.shape, c.line.Now())
 	r := &Resource{name: name}
@@ -128,7 +131,8 @@ func (c *Collector) newResource(name string) *Resource {
 	return r
 }
 
-// target returns the name of the resource that records a call, and whether it differs from the call's own name.
+// target returns the name of the resource that records a call with the options o. shared reports whether this is the
+// name of the option [FallbackResource] instead of the call's own name.
 func (c *Collector) target(o *options) (name string, shared bool) {
 	if o.fallback == "" {
 		return o.name, false
@@ -141,9 +145,9 @@ func (c *Collector) target(o *options) (name string, shared bool) {
 	return o.fallback, true
 }
 
-// leafFor returns the leaf of a call, and creates it if necessary. up is the frame of the caller, or nil for an
-// outermost call. If the leaf exists, leafFor takes three lookups and no lock. If the name is beyond the limits of
-// Options, it takes a few lookups more, and no lock either.
+// leafFor returns the leaf that records a call for the resource with the given name, and creates the leaf if necessary.
+// up is the frame (the context) of the caller, or nil for an outermost call. If the leaf exists, leafFor takes three
+// lookups and no lock. If a name is beyond the bounds of Options, leafFor takes a few lookups more, and no lock either.
 func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 	o.home = nil
 	var at *TreeNode
@@ -167,8 +171,8 @@ func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 				continue // r was retired concurrently
 			}
 		}
-		// The tree has no edge from the caller to this node, and cannot get one. Mark the caller, so that the tree
-		// shows that it is incomplete there.
+		// If the condition below is true, the tree has no edge from the caller's node to the leaf's node, and cannot
+		// get one. cutOff marks the caller's node, so that the tree shows that calls are missing below it.
 		if up != nil && up.leaf.treeNode.child(s.leaf.resource.name) != s.leaf.treeNode {
 			up.leaf.treeNode.cutOff()
 			c.overflow.tree.Add(1)
@@ -183,9 +187,9 @@ func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 	}
 }
 
-// edgeMissing reports whether the tree lacks the edge from the caller to the leaf's node, and can get it. It cannot get
-// the edge in three cases: the tree is full or too deep, the caller was retired, or the leaf belongs to another
-// entrance than the caller.
+// edgeMissing reports whether the tree lacks the edge from the node of the caller up to the node of the leaf l, and can
+// get this edge. The tree cannot get the edge in three cases: the tree is full or too deep, the caller's node was
+// retired, or the leaf belongs to another entrance than the caller.
 func (c *Collector) edgeMissing(up *frame, l *leaf) bool {
 	if up == nil {
 		return false // makeLeaf puts the node below its entrance
@@ -195,15 +199,16 @@ func (c *Collector) edgeMissing(up *frame, l *leaf) bool {
 		c.fitsMore(c.sizes.edge) && up.depth(MaxDepth)+1 < MaxDepth
 }
 
-// makeLeaf looks up or creates the leaf of a call and its tree node. It returns nil if the resource was retired.
+// makeLeaf looks up or creates the leaf of a call to r, and its tree node. It returns nil if r was retired. up is the
+// frame of the caller, or nil.
 func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r.dead.Load() {
 		return nil
 	}
-	// Look up the leaf again. Another call may have created it, or used the last slot, since the lookup without the
-	// lock.
+	// Look up the leaf again. Another call may have created it, or used the last slot, since leafFor looked it up
+	// without the lock.
 	s := c.location(r, up, o)
 	if s.leaf == nil {
 		if s.resource == nil {
@@ -216,9 +221,9 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 		s.leaf = c.newLeaf(tn, s.key, s.spare)
 	}
 	switch {
-	// The tree gets an edge from each caller to the node. If the caller belongs to another entrance or was retired, the
-	// node becomes a child of its own entrance instead. If the tree is full or too deep, the tree gets no edge, and
-	// leafFor marks the caller with cutOff.
+	// The tree gets an edge from each caller to the node. If the caller's node belongs to another entrance or was
+	// retired, the leaf's node becomes a child of its own entrance instead. If the tree is full or too deep, the tree
+	// gets no edge, and leafFor marks the caller's node with cutOff.
 	case up == nil:
 		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode)
 	case c.edgeMissing(up, s.leaf):
@@ -230,7 +235,8 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	return s.leaf
 }
 
-// newTreeNode creates the node of a resource below an entrance, and the entrance if it is new. mu must be held.
+// newTreeNode creates the node of a resource below the entrance with the given name. It also creates the entrance if
+// that does not exist. mu must be held.
 func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 	e := c.entrance(entrance)
 	if e == nil {
@@ -258,7 +264,8 @@ func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 	return tn
 }
 
-// newLeaf creates a leaf and adds it to all views before a call can record into it. mu must be held.
+// newLeaf creates the leaf with the key k in the tree node tn. It adds the leaf to all views before a call can record
+// into it. spare means that the leaf uses the memory of spareLeaves. mu must be held.
 func (c *Collector) newLeaf(tn *TreeNode, k leafKey, spare bool) *leaf {
 	l := &leaf{leafKey: k, resource: tn.resource, treeNode: tn, spare: spare}
 	l.own.leaf = l
@@ -267,7 +274,7 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey, spare bool) *leaf {
 		l.SplitByCode()
 	}
 	// The order matters to readers, which take no lock of the collector. The views get the leaf first, and calls can
-	// reach it afterwards. No view therefore ever shows less than was counted.
+	// reach it afterwards. A view therefore includes every call that a leaf has recorded.
 	l.resource.addOrigin(k.origin)
 	for _, v := range l.views() {
 		v.Add(&l.Statistic)

@@ -16,7 +16,7 @@ import (
 // A call that enters through a Resource has no origin, and its entrance is [DefaultEntrance]. To set an origin or an
 // entrance, use [Resource.EnterContext] or [Collector.Enter].
 type Resource struct {
-	// Every call reads the next three fields, which start a cache line.
+	// Every call reads the next three fields. They are first in the struct, so they are in one cache line.
 	current atomic.Pointer[leaf]    // leaf in which Enter records; nil before its first call and after retirement
 	limiter atomic.Pointer[limiter] // nil while the resource has no limit
 	generation
@@ -64,7 +64,7 @@ func (r *Resource) Enter() (e Entry) {
 	return
 }
 
-// A call by a handle takes one of three paths:
+// A call through a handle (a *Resource that the caller keeps) takes one of three paths:
 //
 //	begin   the leaf in r.current exists, no limit: two loads, then Statistic.Enter      nearly all calls
 //	count   the leaf in r.current exists, with a limit: leaf.enter asks the limiter
@@ -95,9 +95,10 @@ func (r *Resource) EnterContext(ctx context.Context, opts ...CallOption) (inner 
 	return
 }
 
-// known returns the leaf of a call without a lookup in the registry. It returns nil in three cases: the resource has a
-// limit, the resource was retired, or the leaf or its node below the caller does not exist yet. The call then takes the
-// path of a call without a handle.
+// known returns the leaf that records a call below the frame up, without a lookup of the name in the registry. (A frame
+// is the context of a call; up is nil for an outermost call.) It returns nil in three cases: the resource has a limit,
+// the resource was retired, or the leaf does not exist yet or its tree node is not a child of the caller's node yet.
+// The caller then looks up the leaf as for a call without a handle.
 func (r *Resource) known(up *frame, o *options) *leaf {
 	if r.limiter.Load() != nil || r.dead.Load() {
 		return nil
@@ -133,15 +134,16 @@ func (r *Resource) Do(f func() error) error {
 	return e.run(f)
 }
 
-// enter records the start of a call, or its refusal by a limit.
+// enter records the start of a call, or its refusal by a limit. If admitted is true, no limit refuses the call.
 func (r *Resource) enter(e *Entry, admitted bool) error {
 	var o options // not a composite literal: Go would copy it, at a tenth of the cost of a call
 	o.name, o.entrance, o.n, o.admitted = r.name, DefaultEntrance, 1, admitted
 	return r.count(&o, func(l *leaf) error { return l.enter(context.Background(), e, &o) })
 }
 
-// count calls f with the leaf of a call without a context. If r was retired, count looks up the name at each call:
-// another resource may have the name now, or the resource [Other] may record the call.
+// count calls f with the leaf that records a call without a context. f records into it. If the leaf cannot record the
+// call, f returns errMoved, and count calls f again with another leaf. After r was retired, each call looks up the
+// name: another resource may have the name now, or the resource [Other] may record the call.
 func (r *Resource) count(o *options, f func(*leaf) error) error {
 	if l := r.current.Load(); l != nil {
 		if err := f(l); err != errMoved {
@@ -157,8 +159,8 @@ func (r *Resource) count(o *options, f func(*leaf) error) error {
 	})
 }
 
-// Block records a refused call, which never started. There should be few reasons; see [Resource.Blocks]. The empty
-// reason counts as [Unspecified].
+// Block records a refused call, which never started. There should be few different reasons; see [Resource.Blocks]. The
+// empty reason counts as [Unspecified].
 func (r *Resource) Block(reason string) {
 	if r == nil {
 		return
@@ -167,11 +169,11 @@ func (r *Resource) Block(reason string) {
 	_ = r.count(&o, func(l *leaf) error { return l.block(reason, 1) }) // l.block returns no other error than errMoved
 }
 
-// The next methods are shortcuts for the View of the resource: code that decides about calls reads PassQPS, Window and
-// InFlight; tests and logs read Snapshot.
+// The next four methods are shortcuts for methods of the resource's View. PassQPS, Window and InFlight are for code
+// that decides about calls; Snapshot is for tests and logs.
 
-// PassQPS is [View.PassQPS] of the resource: the passes per second in the second window. This window has the length of
-// a second. It ends with the open bucket and moves by one bucket.
+// PassQPS is [View.PassQPS] of the resource: the passes per second in the second window. The second window is a second
+// long and consists of buckets: the open bucket and those before it.
 func (r *Resource) PassQPS() float64 { return r.View().PassQPS() }
 
 // Window is [View.Window] of the resource.
@@ -238,9 +240,9 @@ func (r *Resource) Entrances() iter.Seq2[string, View] {
 	}
 }
 
-// Blocks iterates over the number of refused calls by reason. The reason is the name of the limit that refused them, or
-// the text passed to Block. There are at most 16 reasons: the first fifteen are counted separately, and all later ones
-// share [Other]. A resource without refused calls yields [Unspecified] with 0.
+// Blocks iterates over the reasons of refused calls, with the number of calls for each. The reason is the name of the
+// limit that refused them, or the text passed to Block. There are at most 16 reasons: the first fifteen are counted
+// separately, and all later ones share [Other]. A resource without refused calls yields [Unspecified] with 0.
 func (r *Resource) Blocks() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		if r != nil && !r.now().blocks.each(yield) {
@@ -249,7 +251,7 @@ func (r *Resource) Blocks() iter.Seq2[string, int64] {
 	}
 }
 
-// Exceptions iterates over the number of exceptions by class; see [Options].ExceptionClass.
+// Exceptions iterates over the classes of exceptions with their counts; see [Options].ExceptionClass.
 func (r *Resource) Exceptions() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		if r != nil {

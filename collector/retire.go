@@ -15,15 +15,17 @@ import (
 const (
 	// sweepEvery is the number of seconds between two sweeps for idle leaves.
 	sweepEvery = 10
-	// sealShare is the number of leaves that one Seal visits in a sweep. newShare is the number of leaves that a new
-	// name visits if the table is full. The next Seal or the next new name continues the sweep.
+	// sealShare is the number of leaves that one call of Seal visits in a sweep. newShare is the number of leaves that
+	// a call with a new name visits if the table of resources is full. The next Seal or the next call with a new name
+	// continues the sweep.
 	sealShare = 1000
 	newShare  = 64
 	// portion is the number of leaves that retire visits per lock acquisition.
 	portion = 64
 )
 
-// sweeper is the state of the sweep in progress. A sweep visits all resources, a part of them at a time:
+// sweeper is the state of the sweep in progress. A sweep is a scan of all resources that retires idle ones. It visits a
+// part of the resources at a time:
 //
 //	Seal, or a new name in a full table
 //	  sweep    up to sealShare or newShare leaves; the next call continues
@@ -33,19 +35,19 @@ const (
 // (The shared views have leaves of many resources: the views of the root, of the entrances, and of all inbound calls.)
 type sweeper struct {
 	mu   sync.Mutex     // held during a part of the sweep; locked only with TryLock, so no goroutine waits
-	todo []*Resource    // resources that the sweep has not visited yet
+	todo []*Resource    // resources that the sweep has not visited yet; nil between sweeps
 	idle []idleResource // evictable resources found so far
-	// Memory that the resources visited so far use in excess of their reservations; see memory.go.
+	// Bytes by which the memory of the resources visited so far exceeds their reservations; see memory.go.
 	excess int64
 }
 
-// sweepIsDue reports whether a sweep is due or in progress. It does not read the clock. It uses the second that was
-// opened last, which is accurate enough.
+// sweepIsDue reports whether a sweep is due or in progress. It does not read the clock. Instead it takes the second
+// that was opened last as the current one, which is accurate enough for a sweep every ten seconds.
 func (c *Collector) sweepIsDue() bool { return c.line.At(0).Index >= c.swept.Load()+sweepEvery }
 
-// sweep continues the sweep if one is due. It retires the leaves that have been idle for RetireAfter, and lists the
-// resources that a new name may evict. It stops after about n leaves. If another goroutine sweeps already, sweep does
-// nothing. It does not read the clock.
+// sweep starts or continues a sweep if one is due. It retires the leaves that have been idle for RetireAfter, and lists
+// in c.idle the resources that a new name may evict. It stops after it has visited about n leaves. If another goroutine
+// is in sweep, or no sweep is due, sweep does nothing. It does not read the clock.
 func (c *Collector) sweep(n int) {
 	s := &c.sweeping
 	if !s.mu.TryLock() {
@@ -85,9 +87,10 @@ func (c *Collector) sweep(n int) {
 	c.swept.Store(open)
 }
 
-// retire retires the idle leaves of a resource, and then the parts of the resource that are empty. A leaf is idle if it
-// recorded nothing in the second since (an index) or later. retire locks mu for one portion of the leaves at a time. It
-// holds no lock while the views add the counts of the retired leaves to their totals.
+// retire retires the leaves of a resource that are idle, and then the parts of the resource that have no leaves. A leaf
+// is idle if, at the reading now, it has no call in flight and has recorded nothing in the second with the index since
+// or later. retire locks mu for one portion of the leaves at a time. It does not hold mu while the views add the counts
+// of the retired leaves to their totals.
 func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	for _, t := range r.treeNodes() {
 		for some := range slices.Chunk(t.listLeaves(), portion) {
@@ -110,8 +113,9 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	}
 }
 
-// retire retires the idle leaves of list, which holds a portion of the node's leaves. It returns the views of the
-// resource that include the retired leaves. The collector's mu must be held.
+// retire retires the leaves of list that are idle; see Collector.retire for the parameters now and since. list is a
+// portion of the node's leaves. retire returns the views of the resource that include the retired leaves; the caller
+// must remove these leaves from them. The collector's mu must be held.
 func (t *TreeNode) retire(list []*leaf, now leap.Reading, since int64) map[*node.View]bool {
 	views := map[*node.View]bool{}
 	var gone int64
@@ -136,8 +140,9 @@ func (t *TreeNode) retire(list []*leaf, now leap.Reading, since int64) map[*node
 	return views
 }
 
-// retire removes the origins and tree nodes without leaves. If the resource has no leaf left, retire then retires the
-// resource itself. The collector's mu must be held.
+// retire removes the origins and tree nodes without leaves. If the resource has no leaf left, and neither it nor its
+// limiter was used in the second with the index since or later, retire then retires the resource itself. The
+// collector's mu must be held.
 func (r *Resource) retire(since int64) {
 	c := r.c
 	r.dropOrigins()
@@ -169,8 +174,9 @@ func (c *Collector) all() []*Resource {
 func (r *Resource) alive() bool { return !r.dead.Load() }
 
 // compact removes retired resources from c.resources, and retired leaves from the shared views. The cost is linear in
-// the size of both. compact builds the new list without mu, so no caller waits for the scan. Then it takes mu, appends
-// the resources that were registered during the scan, and replaces the list.
+// the length of c.resources and the number of leaves. compact copies the resources that are not retired without holding
+// mu, so no call waits for the copying. It then locks mu, appends the resources that were registered since, and
+// replaces c.resources.
 func (c *Collector) compact() {
 	if !c.compactMu.TryLock() {
 		return
@@ -188,7 +194,8 @@ func (c *Collector) compact() {
 		c.mu.Unlock()
 	}
 	if gone.leaves > 0 {
-		// Every retired leaf has been idle from this second on: sweeps and evictions retire no other leaves.
+		// Every retired leaf has been idle from the second since on, because sweeps and evictions retire no other
+		// leaves.
 		since := c.idleSince(c.line.At(0).Index)
 		for _, e := range *c.entrances.Load() {
 			e.view.Remove(since)
@@ -203,21 +210,21 @@ func filter[T any](list []T, keep func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return !keep(x) })
 }
 
-// idleResources lists the resources that had been idle for longer than the history at the last sweep. The given names
-// come first, then the earned ones; each group ends with its longest-idle resource. While the table is full, a new name
-// evicts the last entry. An earned name evicts only earned names. A given name evicts a given one only if no earned one
-// is idle.
+// idleResources lists the resources that had been idle for longer than the history at the last sweep. The resources
+// with given names (from code) come first, then those with earned names (from requests); each group ends with its
+// longest-idle resource. While the table is full, a new name evicts the last entry. A new earned name evicts only
+// earned names. A new given name evicts a given name only if no earned name is idle.
 type idleResources []idleResource
 
-// idleResource is a resource with its state at the time of the sweep.
+// idleResource is a resource with its state at the time when the sweep visited it.
 type idleResource struct {
 	*Resource
 	last  int64 // second of its last use
 	given bool  // the name is given, not earned
 }
 
-// any reports whether a new name may evict one of the resources. The parameter given is true for a given name, and
-// false for an earned one.
+// any reports whether a new name may evict one of the resources. The parameter given is true if the new name is given,
+// and false if it is earned.
 func (x idleResources) any(given bool) bool { return len(x) > 0 && (given || !x[len(x)-1].given) }
 
 // setIdle replaces c.idle with the resources of list that were last used before the second since (an index).
@@ -229,8 +236,8 @@ func (c *Collector) setIdle(list []idleResource, since int64) {
 	c.idle.Store(&all)
 }
 
-// takeIdle returns the next resource that a new name may evict, and removes it from the list c.idle. It returns nil if
-// there is none.
+// takeIdle removes the last resource from the list c.idle and returns it, if a new name may evict it. Otherwise it
+// returns nil. The parameter given is true if the new name is given, and false if it is earned.
 func (c *Collector) takeIdle(given bool) *Resource {
 	for {
 		all := c.idle.Load()
@@ -244,14 +251,14 @@ func (c *Collector) takeIdle(given bool) *Resource {
 	}
 }
 
-// idleSince returns the index of the second from which on a resource must be idle to be evicted. It lies before the
-// second open, by the length of the history and two more seconds. Every reader has therefore had time to read the last
+// idleSince returns the index of the second from which on a resource must be idle to be evicted. The second is the open
+// second minus the length of the history minus two seconds. Every exporter has therefore had time to read the last
 // seconds of the resource.
 func (c *Collector) idleSince(open int64) int64 {
 	return open - int64((c.shape.Options().History+2*time.Second)/time.Second)
 }
 
-// Retirement, eviction and new calls may run concurrently. These conflicts are possible:
+// Retirement, eviction and calls may run concurrently. These conflicts are possible:
 //
 //	a call finds a leaf that is being retired       leaf.enter returns errMoved, and the call looks up the leaf again
 //	a call finds a resource that is being retired   makeLeaf returns nil, and the call registers the name again
@@ -260,9 +267,9 @@ func (c *Collector) idleSince(open int64) int64 {
 //	two names want the same idle resource           takeIdle gives it to one of them
 //	the resource was used since the sweep           evict does not retire it, and the next name takes another one
 
-// evict retires the longest-idle resource that a new name may evict. The parameter given is true for a given name, and
-// false for an earned one. evict does nothing if the resource has been used since the sweep, or if a limit now names
-// it.
+// evict retires the longest-idle resource that a new name may evict. The parameter given is true if the new name is
+// given, and false if it is earned. evict does nothing if the resource has been used since the last sweep, or if a
+// limit now has its name.
 func (c *Collector) evict(given bool) {
 	r := c.takeIdle(given)
 	// Check again: the sweep may be ten seconds old.
@@ -273,15 +280,15 @@ func (c *Collector) evict(given bool) {
 	}
 }
 
-// evictable reports whether a new name may evict the resource if it is idle. The parameter given is true for a given
-// name, and false for an earned one.
+// evictable reports whether a new name may evict the resource once it is idle. The parameter given is true if the new
+// name is given, and false if it is earned.
 func (r *Resource) evictable(given bool) bool {
 	return !r.dead.Load() && !r.permanent && !r.fallback.Load() && (given || !r.given.Load()) &&
 		!r.c.limits.Load().names[r.name]
 }
 
-// lastUsed returns the index of the last second in which the resource was used. If it was never used, that is the
-// second of its creation.
+// lastUsed returns the index of the last second in which the resource was used. If the resource was never used,
+// lastUsed returns the second of its creation.
 func (r *Resource) lastUsed(now leap.Reading) int64 {
 	last := r.view.Since()
 	for l := range r.leaves {
@@ -292,7 +299,7 @@ func (r *Resource) lastUsed(now leap.Reading) int64 {
 
 // fairMutex is a mutex for long work that is done in portions. Between two portions, [fairMutex.yield] lets the
 // goroutines that wait for the mutex run. Unlocking a sync.Mutex only makes them runnable. If all processors are busy,
-// such a goroutine would run later, and find the mutex locked for the next portion.
+// a goroutine that has become runnable would only run after the mutex is locked again for the next portion.
 type fairMutex struct {
 	sync.Mutex
 	waiting atomic.Int32
@@ -308,7 +315,7 @@ func (l *fairMutex) Lock() {
 	l.waiting.Add(-1)
 }
 
-// yield lets the goroutines that wait for the mutex run. The caller must not hold it.
+// yield lets the goroutines that wait for the mutex run. The caller must not hold the mutex.
 func (l *fairMutex) yield() {
 	if l.waiting.Load() > 0 {
 		runtime.Gosched()

@@ -15,8 +15,8 @@ import (
 // Running describes a call in flight that was entered with a context. [Collector.Oldest] returns it.
 type Running struct {
 	Resource, Origin, Entrance string
-	// TraceID is the trace ID of the call, or of its nearest caller that has one. The option [TraceID] sets it. It is
-	// empty without the option.
+	// TraceID is the trace ID of the call, or of its nearest caller that has one. The option [TraceID] sets it. TraceID
+	// is empty if the option is not used.
 	TraceID string
 	// Age is the time since the call entered.
 	Age time.Duration
@@ -25,7 +25,7 @@ type Running struct {
 // Oldest returns the n calls that have been in flight longest, the oldest first. It considers only calls that were
 // entered with a context: by [Collector.Enter], [Collector.Do], [Resource.EnterContext] and the middlewares. It cannot
 // list calls that entered through [Resource.Enter], because the Collector keeps only their number. If more than about
-// twenty thousand calls are in flight, some find no free slot when they begin, and Oldest misses them.
+// twenty thousand calls are in flight, some of them found no free slot when they began, and Oldest misses these calls.
 //
 // Oldest takes no lock and delays no call. It costs about ten microseconds, plus about ten nanoseconds for each call in
 // flight. It calls Value on the contexts of the calls that it returns. A nil Collector has no calls.
@@ -44,7 +44,7 @@ func (r *Resource) Oldest(n int) []Running {
 	return r.c.listOldest(n, r.now())
 }
 
-// listOldest returns the n oldest calls of a resource, or of all resources for nil.
+// listOldest returns the n oldest calls in flight of the resource of, or of all resources if of is nil.
 func (c *Collector) listOldest(n int, of *Resource) []Running {
 	var found []*frame
 	for f := range c.running.all {
@@ -68,8 +68,8 @@ func (c *Collector) listOldest(n int, of *Resource) []Running {
 	return list
 }
 
-// oldest yields the age of the oldest call of each resource, in seconds. It considers the calls that [Collector.Oldest]
-// can list.
+// oldest yields the age of the oldest call of each resource in seconds, and the name of the resource as the label. It
+// considers the calls that [Collector.Oldest] can list.
 func (c *Collector) oldest(yield func(v float64, labels ...string)) {
 	first := map[*Resource]*frame{}
 	for f := range c.running.all {
@@ -86,7 +86,7 @@ func (c *Collector) oldest(yield func(v float64, labels ...string)) {
 	}
 }
 
-// describe returns the description of the call at the reading now.
+// describe returns the description of the call of f. Its Age is the time from the entry of the call to the reading now.
 func (f *frame) describe(now leap.Reading) Running {
 	return Running{f.leaf.resource.name, f.leaf.origin, f.leaf.treeNode.entrance.name, f.traceID(), f.age(now)}
 }
@@ -128,19 +128,20 @@ func (t *traced) Value(k any) any {
 // String describes the context, for the same reason as [frame.String].
 func (t *traced) String() string { return fmt.Sprintf("%v.WithTraceID(%q)", t.Context, t.id) }
 
-// slot holds the frame of a call that was entered with a context, from the start of the call to its end. A call that
-// enters and ends costs two atomic writes here, and no lock. A slot retains no call that has ended.
+// slot holds the frame (the context) of a call that was entered with a context, from the start of the call to its end.
+// A slot costs each call two atomic writes, one at its start and one at its end, and no lock. A slot retains no call
+// that has ended.
 type slot = atomic.Pointer[frame]
 
-// slotShard is a group of slots that fills a cache line. A goroutine chooses a shard by the address of its stack. The
-// same goroutine therefore tends to use the same shard, whose cache line other processors rarely write. If this shard
-// is full, the goroutine tries shards in a second table, chosen by the address of the frame:
+// slotShard is a group of slots that fills a cache line. A goroutine chooses a shard by the address of its stack. A
+// goroutine therefore usually chooses the same shard again, and other processors rarely write to the cache line of this
+// shard. If the shard is full, the goroutine tries shards in a second table, chosen by the address of the frame:
 //
 //	first   64 shards of 8 slots    |f| | |f| | | | |  | | | …     chosen by the address of the stack; one try
 //	more  4096 shards of 8 slots    |f|f|f|f|f|f|f|f|  |f| | …     chosen by the address of the frame; up to 8 tries
 //
-// Slots are numbered from 1, across both tables. The note of a call stores the number of its slot. The number 0 means
-// that the call has no frame.
+// Slots are numbered from 1, across both tables. The note of a call (a number that node.Call stores for the Collector)
+// holds the number of its slot. The number 0 means that the call has no frame.
 type slotShard [8]slot
 
 // slots holds the slots of a Collector, in two tables.
@@ -153,11 +154,11 @@ type slots struct {
 
 const firstShards, moreShards = 64, 4096
 
-// unlisted is returned by put instead of the number of a slot if a call finds no free slot.
+// unlisted is the result of put, instead of the number of a slot, for a call that finds no free slot.
 const unlisted = (firstShards+moreShards)*8 + 1
 
-// shard returns the shard with number n. The shards of the table first have the numbers below firstShards. All others
-// are in the table more, which must exist.
+// shard returns the shard with number n. The shards of the table first have the numbers below firstShards. The shards
+// with higher numbers are in the table more, which must exist.
 func (s *slots) shard(n uint32) *slotShard {
 	if n < firstShards {
 		return &s.first[n]
@@ -185,13 +186,14 @@ func (s *slots) put(f *frame) uint32 {
 	return unlisted
 }
 
-// choose hashes an address to the number of one of n shards. It drops the low bits of the address, because they are the
-// same for many addresses. The parameter low is the number of these bits.
+// choose hashes the address at to the number of one of n shards. It first drops the lowest bits of the address, because
+// they are the same for many addresses. The parameter low is the number of bits to drop.
 func choose(at unsafe.Pointer, low int, n uint32) uint32 {
 	return uint32(uint64(uintptr(at))>>low*0x9e3779b97f4a7c15>>32) % n
 }
 
-// take stores a frame in an empty slot of a shard and returns the number of the slot, or 0 if the shard is full.
+// take stores a frame in an empty slot of the shard with this number and returns the number of the slot, or 0 if the
+// shard is full.
 func (s *slots) take(shard uint32, f *frame) uint32 {
 	l := s.shard(shard)
 	for i := range l {
@@ -202,7 +204,8 @@ func (s *slots) take(shard uint32, f *frame) uint32 {
 	return 0
 }
 
-// empty undoes the put that returned number. The number 0, of a call without a frame, has no effect.
+// empty undoes the put that returned number: it empties the slot. If number is 0, the call has no frame, and empty does
+// nothing.
 func (s *slots) empty(number uint32) {
 	switch number {
 	case 0:

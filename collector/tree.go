@@ -21,12 +21,12 @@ const (
 // TreeNode is a node of the call tree. There are three kinds: the root, an entrance below the root, and a resource
 // below an entrance (Sentinel's DefaultNode).
 //
-// A resource has one node for each entrance through which it was called. This node is a child of the nodes of all its
-// callers there. If the resource calls itself, the node is its own child. The tree is therefore a graph, and a program
-// that prints it must limit the depth.
+// A resource has one node for each entrance through which it was called. Below this entrance, the node is a child of
+// the nodes of all callers of the resource. If the resource calls itself, the node is its own child. The tree is
+// therefore a graph, and a program that prints it must limit the depth.
 //
-// A TreeNode is safe for concurrent use, and its methods show the current tree. A nil *TreeNode is idle and has no
-// children; the tree of a nil Collector is one.
+// A TreeNode is safe for concurrent use, and its methods show the current tree. A nil *TreeNode has no calls and no
+// children. [Collector.Tree] of a nil Collector returns nil.
 //
 //	machine-root
 //	  web                       entrance
@@ -37,18 +37,19 @@ const (
 //	  jobs                      another entrance
 //	    load user               another node of the same resource
 //
-// The first call from one node to another creates the edge between them: see edgeMissing. Later calls only find the
-// edge. Retirement removes nodes without leaves, and moves their children to the entrance: see unlink.
+// The first call from one node to another creates the edge between them: see edgeMissing. Later calls between the two
+// nodes only look up the edge. Retirement removes the nodes of which all leaves were retired, and makes their children
+// direct children of the entrance: see unlink. (A leaf records the calls of one resource, origin and entrance.)
 type TreeNode struct {
 	generation // its resource is nil for the root and for entrances
 	name       string
 	entrance   *TreeNode // entrance above the node; nil for the root, and an entrance points to itself
 
 	children sync.Map                 // name: *TreeNode
-	first    atomic.Pointer[leaf]     // one of the leaves, usually the only one
+	first    atomic.Pointer[leaf]     // the first of the leaves, usually the only one
 	leaves   atomic.Pointer[leafSet]  // all leaves; replaced, never modified
 	cut      atomic.Bool              // the tree cannot show all calls below the node
-	caller   atomic.Pointer[TreeNode] // one parent, usually the only one; cached by TreeNode.below
+	caller   atomic.Pointer[TreeNode] // a parent, usually the only one; nil until below caches it
 
 	// guarded by the collector's mu:
 	parents []*TreeNode
@@ -71,8 +72,9 @@ func (t *TreeNode) Name() string {
 	return t.name
 }
 
-// View returns the View of the node. It has the calls of the resource through this entrance, the outermost calls of the
-// entrance, or the outermost calls of the process.
+// View returns the View of the node. The View of a resource's node has the calls of the resource through the entrance.
+// The View of an entrance has the outermost calls of the entrance, and the View of the root has all outermost calls of
+// the process.
 func (t *TreeNode) View() View {
 	if t == nil {
 		return View{}
@@ -80,8 +82,8 @@ func (t *TreeNode) View() View {
 	return View{&t.generation}
 }
 
-// Children returns the children of the node, sorted by name. The tree may lack calls below the node, because they were
-// nested too deeply or the tree is full. The last child is then [Other], with an idle View.
+// Children returns the children of the node, sorted by name. If the tree lacks calls below the node, because they were
+// nested too deeply or the tree is full, the last child is [Other], with an idle View.
 func (t *TreeNode) Children() []*TreeNode {
 	if t == nil {
 		return nil
@@ -105,7 +107,8 @@ func (t *TreeNode) child(name string) *TreeNode {
 	return nil
 }
 
-// below reports whether the node is a child of caller. It caches one parent in t.caller.
+// below reports whether the node is a child of caller. The first parent for which below returns true is cached in
+// t.caller.
 func (t *TreeNode) below(caller *TreeNode) bool {
 	if t.caller.Load() == caller {
 		return true
@@ -117,7 +120,7 @@ func (t *TreeNode) below(caller *TreeNode) bool {
 	return true
 }
 
-// adopt adds child to the children of t. The collector's mu must be held.
+// adopt adds child to the children of t, and t to the parents of child. The collector's mu must be held.
 func (t *TreeNode) adopt(child *TreeNode) {
 	if _, there := t.children.LoadOrStore(child.name, child); !there {
 		child.parents = append(child.parents, t)
@@ -131,8 +134,8 @@ func (t *TreeNode) cutOff() {
 	}
 }
 
-// unlink removes the node from the tree. Its children may have other callers, so they become children of the entrance.
-// With the last node below an entrance, unlink removes the entrance, too. The collector's mu must be held.
+// unlink removes the node from the tree. The children of the node become children of the entrance. If the node was the
+// last one below its entrance, unlink removes the entrance, too. The collector's mu must be held.
 func (t *TreeNode) unlink() {
 	for _, p := range t.parents {
 		p.children.CompareAndDelete(t.name, t)
@@ -162,13 +165,13 @@ func (t *TreeNode) unlink() {
 	}
 }
 
-// leafSet holds the leaves of a tree node. While there are few, a scan of the list is faster than a map.
+// leafSet holds the leaves of a tree node. While there are few leaves, a scan of the list is faster than a map.
 type leafSet struct {
 	list  []*leaf
 	byKey map[leafKey]*leaf // nil while the list is short
 }
 
-// fewLeaves is the maximum length of a list without a map.
+// fewLeaves is the maximum length of leafSet.list without the map leafSet.byKey.
 const fewLeaves = 8
 
 // leaf returns the leaf of this node with the key k, or nil.
@@ -189,7 +192,7 @@ func (t *TreeNode) leaf(k leafKey) *leaf {
 	return nil
 }
 
-// setLeaves replaces the leaves. The collector's mu must be held.
+// setLeaves replaces the leaves of the node. The collector's mu must be held.
 func (t *TreeNode) setLeaves(list []*leaf) {
 	all := &leafSet{list: list}
 	if len(list) > fewLeaves {
@@ -206,14 +209,14 @@ func (t *TreeNode) setLeaves(list []*leaf) {
 	}
 }
 
-// listLeaves returns all leaves.
+// listLeaves returns all leaves of the node.
 func (t *TreeNode) listLeaves() []*leaf { return loaded(&t.leaves).list }
 
-// addLeaf adds a leaf. The collector's mu must be held.
+// addLeaf adds a leaf to the node. The collector's mu must be held.
 func (t *TreeNode) addLeaf(l *leaf) { t.setLeaves(append(slices.Clip(t.listLeaves()), l)) }
 
-// The methods below find the tree nodes of a resource, one for each entrance. There are few nodes, and lookups take no
-// lock.
+// The methods below manage the tree nodes of a resource, one for each entrance. A resource has few tree nodes, so a
+// lookup scans the list. Lookups take no lock.
 
 // treeNodes returns the nodes of the resource, sorted by entrance.
 func (r *Resource) treeNodes() []*TreeNode { return loaded(&r.contexts) }
@@ -258,7 +261,7 @@ func (r *Resource) leaf(entrance string, k leafKey) *leaf {
 	return nil
 }
 
-// addTreeNode adds a node of the resource. The collector's mu must be held.
+// addTreeNode adds p to the nodes of the resource. The collector's mu must be held.
 func (r *Resource) addTreeNode(p *TreeNode) {
 	list := append(slices.Clone(r.treeNodes()), p)
 	slices.SortFunc(list, func(a, b *TreeNode) int { return strings.Compare(a.entrance.name, b.entrance.name) })

@@ -9,16 +9,17 @@ import (
 )
 
 // View reads the calls of a resource, of one of its origins or entrances, of a node of the call tree, or of all inbound
-// calls. Get a View from [Resource.View], [Resource.Origin], [TreeNode.View] or [Collector.Inbound]. Keep it as long as
-// needed: it follows the name. An idle name may be retired, and then be used again. Its statistics then start from
-// zero, and the View reads the new statistics. Between retirement and the next call the View reads as idle. All Views
-// of one name are equivalent, whenever they were created.
+// calls. Get a View from [Resource.View], [Resource.Origin], [TreeNode.View] or [Collector.Inbound]. A caller may keep
+// a View for ever, because it follows the name: the statistics of an idle name may be retired; at the next call, the
+// name gets new statistics that start from zero, and the View then reads these. Between retirement and the next call,
+// all numbers of the View are 0. All Views of one name are equivalent, whenever they were created.
 //
-// These Views are idle, too: the zero View, the View of a nil *Resource or a nil *Collector, and the View of an origin
-// before its first call.
+// In these Views, too, all numbers are 0: the zero View, the View of a nil *Resource or a nil *Collector, and the View
+// of an origin before its first call.
 //
 // A View is a small value and safe for concurrent use. Each method reads the clock once, takes a lock of each leaf for
-// a short time, and costs time linear in the number of leaves.
+// a short time, and costs time linear in the number of leaves. (A leaf records the calls of one resource, origin and
+// entrance.)
 type View struct{ generation *generation }
 
 // Window returns the second window: the open bucket and the buckets before it, together as long as a second.
@@ -31,7 +32,7 @@ func (v View) Minute() node.Window {
 	return read(v, (*node.View).Minute)
 }
 
-// PassQPS returns the passes per second in the second window. It costs less than Window and allocates nothing.
+// PassQPS returns the passes per second in the second window. PassQPS costs less than Window, and allocates nothing.
 func (v View) PassQPS() float64 {
 	return read(v, (*node.View).PassQPS)
 }
@@ -56,9 +57,9 @@ func (v View) Snapshot(h *node.Histogram) node.Snapshot {
 }
 
 // Seconds returns the records of the sealed seconds that start in [from, to) by the wall clock, in ascending order,
-// including idle seconds. The first record is not older than the history (see [Collector.History]), and not older than
-// the view. If the wall clock skips seconds, there are no records of them. If it repeats seconds, each has one record;
-// see [leap.Timeline].
+// including idle seconds. There are no records of seconds that are older than the history (see [Collector.History]), or
+// older than the view. If the wall clock skips seconds, there are no records of these seconds. If it repeats seconds,
+// each of them has one record; see [leap.Timeline].
 func (v View) Seconds(from, to time.Time) []node.MetricNode {
 	return read(v, func(n *node.View, now leap.Reading) []node.MetricNode {
 		line := v.generation.c.line
@@ -67,7 +68,7 @@ func (v View) Seconds(from, to time.Time) []node.MetricNode {
 }
 
 // Last returns the records of the last n sealed seconds, in ascending order, including idle seconds. It returns fewer
-// if the history or the view is shorter, or if the wall clock repeated seconds.
+// than n if the history or the age of the view is shorter than n seconds, or if the wall clock has repeated seconds.
 func (v View) Last(n int) []node.MetricNode {
 	return read(v, func(x *node.View, now leap.Reading) []node.MetricNode {
 		open := v.generation.c.line.At(now).Index
@@ -91,8 +92,8 @@ func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
 
 // Node returns the [node.View] that v reads now. The methods of a node.View take indexes of the timeline. They are for
 // exporters that read many views at one [Boundary]. The node.View does not follow the name, so call Node again rather
-// than keep its result. Between retirement and the next call, Node returns the retired view, or nil if the View never
-// had one. The Node of a resource in [Boundary].Resources is never nil.
+// than keep its result. Between retirement and the next call, Node returns the node.View from before the retirement, or
+// nil if v has never read one. The Node of a resource in [Boundary].Resources is never nil.
 func (v View) Node() *node.View {
 	g := v.generation
 	if g == nil {
@@ -101,16 +102,16 @@ func (v View) Node() *node.View {
 	if now := g.latest(); now != nil {
 		return now.view
 	}
-	// This is the view of the empty origin of a resource that has other origins by now. g.view is the view of the
-	// resource, and includes the calls of these origins.
+	// g belongs to the empty origin of a resource that has other origins by now. g.view is the view of the whole
+	// resource, so it includes the calls of the other origins. Return an empty view instead.
 	if r := g.resource; r != nil && g == &r.defaultOrigin && r.origins.Load() != nil {
 		return node.NewView(g.c.shape, g.c.line.Now())
 	}
 	return g.view
 }
 
-// read returns the result of f, called with the node.View that v reads and the current reading. If v is idle, read
-// returns the zero value.
+// read returns the result of f, called with the node.View that v reads and the current reading. If the name of v is not
+// in use, read returns the zero value.
 func read[T any](v View, f func(*node.View, leap.Reading) T) (x T) {
 	if n, now := v.read(); n != nil {
 		x = f(n, now)
@@ -118,7 +119,8 @@ func read[T any](v View, f func(*node.View, leap.Reading) T) (x T) {
 	return x
 }
 
-// read returns the current view, or nil if it is idle, and the current reading of the clock.
+// read returns the node.View that v reads now, and the current reading of the clock. If the name of v is not in use, n
+// is nil.
 func (v View) read() (n *node.View, now leap.Reading) {
 	if g := v.generation.latest(); g != nil && g.view != nil {
 		n, now = g.view, g.c.line.Now()
@@ -126,8 +128,8 @@ func (v View) read() (n *node.View, now leap.Reading) {
 	return n, now
 }
 
-// A name gets a new view each time it is used again after retirement. A generation holds one of these views, and a
-// function that finds the next generation of the name. Only the field dead changes.
+// A name gets a new node.View each time it is used again after retirement. A generation holds one of these node.Views,
+// and a function that finds the next generation of the name. Only the field dead changes.
 //
 //	View -> generation 1 (dead) -- next() --> generation 2 (the current one)
 //	        view: last counts                 view: counts since the name was used again
@@ -138,26 +140,26 @@ type generation struct {
 	c        *Collector
 	view     *node.View
 	dead     atomic.Bool // retired; changed with the collector's mu held
-	resource *Resource   // resource of the view, or of its origin or tree node; nil for other views
+	resource *Resource   // the view is of this resource, of one of its origins, or of one of its tree nodes; nil for other views
 	// Looks up the name and returns its current generation, which may be nil or dead. Nil if the name is never retired.
 	next func() *generation
 }
 
-// init sets the immutable fields.
+// init sets all fields except dead.
 func (g *generation) init(c *Collector, v *node.View, r *Resource, next func() *generation) {
 	g.c, g.view, g.resource, g.next = c, v, r, next
 }
 
-// absent returns a View of a name that may not be in use. Each read of the View calls next to get the current
-// generation.
+// absent returns a View of a name, whether or not the name is in use now. Each read of the View calls next to get the
+// current generation.
 func (c *Collector) absent(next func() *generation) View {
 	g := &generation{c: c, next: next}
 	g.dead.Store(true)
 	return View{g}
 }
 
-// latest returns the current generation of the name. It returns nil if the name is not in use, or if g is nil. All
-// generations of a name return the same result.
+// latest returns the current generation of the name. It returns nil if the name is not in use, or if g is nil. The
+// result is the same for all generations of a name.
 func (g *generation) latest() *generation {
 	if g == nil || !g.dead.Load() {
 		return g
