@@ -34,65 +34,70 @@ func (g Grade) String() string {
 // The Collector counts passes in buckets. By default, a second has two buckets; see [node.Options].SampleCount.
 //
 // A second that begins at a bucket's start never holds more passes than Count, under any number of goroutines. A second
-// that begins inside a bucket can hold up to twice Count: Count passes near its beginning, and Count passes near its
-// end. An interval that is one bucket shorter than a second never holds more passes than Count, wherever it begins. Its
-// length is half a second by default, and 0.9 s with 10 buckets. With Strict, no second at all holds more passes than
-// Count. This has a price: see [node.Quota].
+// that begins inside a bucket can hold up to twice Count: Count passes near the beginning of the second, and Count
+// passes near its end. An interval that is one bucket shorter than a second never holds more passes than Count,
+// wherever it begins. The length of such an interval is half a second by default, and 0.9 s with 10 buckets. With
+// Strict, no second at all holds more passes than Count. Strict has a price: see [node.Quota].
 //
 // If a limit on QPS refuses a prioritized call, the call borrows from the next bucket that has quota left and begins
-// within half a second. If there is no such bucket, the call is refused. Otherwise it waits until the bucket begins,
-// and then passes. Such a pass is an occupied pass. If the context of the call ends first, the call is blocked.
+// within half a second. If there is no such bucket, the call is refused. Otherwise the call waits until the bucket
+// begins, and then passes. A borrowed pass is called an occupied pass. If the context of the call ends during the wait,
+// the call is blocked.
 //
 // # Concurrency
 //
 // A limit on concurrency counts every call in flight. This includes calls that entered before the limit was set, and
-// calls that wait for a bucket. Its cost does not depend on the number of origins.
+// calls that wait for a bucket. The cost of the check does not depend on the number of origins.
 //
 // # Several limits
 //
-// A call passes only if all limits that match it admit it. Limits count calls that enter through [Resource.Enter] or
-// are [Admitted], but never refuse them. Each name has its own quota, even if a pattern matches many names.
+// A call passes only if all limits that match it admit it. Limits never refuse calls that enter through
+// [Resource.Enter] or are [Admitted], but they count these calls. If a pattern matches many names, each of them has its
+// own quota.
 //
 // # Overflowing names
 //
 // An overflowing name has no resource. Its calls are recorded for [Other] because the table is full, or for another
 // resource because of [FallbackResource]. Limits with patterns count each overflowing name separately, for up to
-// Options.MaxResources names, but no more than fit into a sixteenth of Options.MaxMemory. Beyond that, a new name
-// evicts the names that have no call in flight and had no pass in the last four seconds. If no name is that idle, new
-// names share one quota for each pattern that they match. A name that gets a resource later keeps its used quota.
+// Options.MaxResources names, but no more than fit into a sixteenth of Options.MaxMemory. If there are more overflowing
+// names, a new name evicts those that have no call in flight and had no pass in the last four seconds. If there are
+// none, new names share one quota for each pattern that they match. If an overflowing name gets a resource later, its
+// recent passes still count.
 //
-// A name can have a resource that has no memory for a further leaf. Other then records such a call, but the limits of
-// the call's own resource apply. They count the call together with the calls that the leaves of the resource record. If
-// one of these limits refuses the call, the block is recorded for Other.
+// A name can have a resource although there is no memory for another leaf of this resource. (A leaf records the calls
+// of one resource, origin and entrance.) Other then records a call that needs the leaf, but the limits of the call's
+// own resource apply. They count the call together with the calls that the leaves of the resource record. If one of
+// these limits refuses the call, the block is recorded for Other.
 //
 // # Dry runs
 //
-// A dry run is a limit that refuses no call. It counts the calls that it would refuse: see [Resource.DryRuns]. It
-// checks only calls that all limits admit, at the time when they pass. A call that a dry run would refuse passes. It
-// counts everywhere except in the quotas of dry runs. If callers do not retry, the dry runs of a name therefore count
-// exactly the calls that the same limits would refuse.
+// A dry run is a limit that refuses no call. It counts the calls that it would refuse: see [Resource.DryRuns]. A dry
+// run checks only calls that all limits admit, at the time when they pass. A call that a dry run would refuse passes,
+// and counts everywhere except in the quotas of dry runs. If callers do not retry, the dry runs of a name therefore
+// count exactly the calls that the same limits would refuse.
 //
-// A new dry run starts with the earlier passes and the calls in flight, as a new limit does. No prioritized call waits
-// for a dry run. If the dry run would let the call borrow from a later bucket, it counts the pass in that bucket. A dry
-// run and a limit may have the same Resource, Origin and Grade; neither affects the other. A call that a dry run would
-// refuse costs about as much as a pass and a refusal together.
+// A new dry run counts the passes of the last second and the calls in flight, as a new limit does. No prioritized call
+// waits for a dry run. If a dry run would let a prioritized call borrow from a later bucket, it counts the pass in that
+// bucket. A dry run and a limit may have the same Resource, Origin and Grade; neither affects the other. A call that a
+// dry run would refuse costs about as much as a pass and a refusal together.
 //
 // # Limitations
 //
-// Overflowing names are limited separately only by methods that receive the name, such as [Collector.Enter]. A handle
-// that was obtained while the table was full is limited as Other.
+// Overflowing names are limited separately only if the calls enter by name, as with [Collector.Enter]. A handle that
+// was obtained while the table was full is limited as Other.
 //
 // Some earlier calls do not count for new quotas:
 //
 //   - A new pattern does not count the earlier calls of overflowing names.
-//   - A name can have calls in flight in a shared quota when it gets its own resource or quota. The new quota starts
-//     without these calls.
-//   - A new limit starts without the passes that Other recorded for its resource because of missing memory.
+//   - A name can have calls in flight that a shared quota counts when it gets its own resource or quota. The name's own
+//     quota does not count these calls.
+//   - A new limit does not count earlier passes of its resource that Other recorded because there was no memory for a
+//     leaf.
 type Limit struct {
 	// Resource is the name of a resource, or a pattern. Each * of a pattern matches any sequence of characters,
-	// including the empty sequence and slashes. All names are in the form of [CleanName]. A name that is limited
-	// without a * always has its own resource. A limit with exactly the name [Other] applies to all calls together that
-	// are recorded for Other.
+	// including the empty sequence and slashes. A name or pattern must have the form that [CleanName] returns. A name
+	// in a limit without a * always gets its own resource. A limit with exactly the name [Other] applies to all calls
+	// together that are recorded for Other.
 	Resource string
 	// Origin is the origin whose calls are limited. If it is empty, the limit covers all origins together: Sentinel's
 	// limitApp default.
@@ -108,8 +113,8 @@ type Limit struct {
 	DryRun bool
 }
 
-// String returns the name of the limit, such as "qps GET /users/*". The name is also the reason of the calls that the
-// limit blocks. It does not depend on Count, Strict or DryRun.
+// String returns the name of the limit, such as "qps GET /users/*". It is also the reason that the blocked calls are
+// counted with (see [Resource.Blocks]). It does not depend on Count, Strict or DryRun.
 func (l Limit) String() string {
 	s := l.Grade.String() + " " + l.Resource
 	if l.Origin != "" {
@@ -118,13 +123,13 @@ func (l Limit) String() string {
 	return s
 }
 
-// isPattern reports whether Resource is a pattern.
+// isPattern reports whether l.Resource is a pattern.
 func (l Limit) isPattern() bool { return strings.Contains(l.Resource, "*") }
 
-// Matches reports whether the limit applies to the resource with this name.
+// Matches reports whether the limit applies to calls of the resource with this name.
 func (l Limit) Matches(resource string) bool { return match(l.Resource, resource) }
 
-// match reports whether name matches a pattern. Each * matches any sequence of characters. The cost is at most
+// match reports whether name matches pattern. Each * in pattern matches any sequence of characters. The cost is at most
 // proportional to the length of pattern times the length of name.
 func match(pattern, name string) bool {
 	head, rest, star := strings.Cut(pattern, "*")
@@ -140,7 +145,7 @@ func match(pattern, name string) bool {
 		if !more {
 			return strings.HasSuffix(name, part)
 		}
-		i := strings.Index(name, part) // take the first occurrence: it leaves the longest rest of name for the other parts
+		i := strings.Index(name, part) // the first occurrence leaves the longest rest of name for the other parts
 		if i < 0 {
 			return false
 		}

@@ -9,8 +9,8 @@ import (
 
 // Admission of a call
 //
-// A resource without limits has no limiter: its calls pay one load of a nil pointer, in Resource.begin or leaf.enter. A
-// call under limits takes these steps:
+// A resource without limits has no limiter (the state of limits): its calls only load a nil pointer, in Resource.begin
+// or leaf.enter. A call under limits takes these steps:
 //
 //	leaf.enter → limiter.admit → reserve: find the limiters of the call
 //	    │
@@ -24,12 +24,11 @@ import (
 //	           ├─ the bucket begins: the call passed ───── afterWait
 //	           └─ the context ends ─────────── loan.cancel, leaf.block, BlockedError
 //
-// A call can find that its leaf was retired, that a limiter was dropped, or that its name got its own resource.
-// reserve, tryPass and leaf.block then count nothing and return errMoved. Collector.count starts again with another
-// leaf.
+// If the leaf of the call was retired, one of its limiters was dropped, or its name got its own resource, reserve,
+// tryPass and leaf.block count nothing and return errMoved. Collector.count starts again with another leaf.
 
-// admit lets the call of the entry pass, or counts it as a block and returns a [BlockedError]. If the call must look up
-// its leaf again, admit returns errMoved. m is the limiter of the resource that records the call.
+// admit lets the call of the entry pass, or counts it as a block and returns a [BlockedError]. If the leaf can no
+// longer record the call, admit returns errMoved. m is the limiter of the resource that records the call.
 func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 	list, r, err := m.reserve(o, e.at.leaf)
 	if err != nil {
@@ -37,8 +36,8 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 	}
 	if r != nil {
 		e.at = &r.place
-		// If the call does not enter, its limiters must not count it as in flight. A limit may refuse it, or a method
-		// of a user-defined context may panic while the call waits.
+		// If admit returns an error or panics, the limiters must not count the call as in flight. A limit may refuse
+		// it, or a method of a user-defined context may panic while the call waits.
 		defer func() {
 			if e.call.IsZero() {
 				r.release()
@@ -50,8 +49,8 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 	return admitUnder(ctx, e, o, list)
 }
 
-// admitUnder is the part of admit after reserve; list has the limiters that reserve found. A prioritized call may wait.
-// The results are those of admit.
+// admitUnder is the part of admit after reserve. list has the limiters that reserve found. A prioritized call may wait
+// here. admitUnder returns the same errors as admit.
 func admitUnder(ctx context.Context, e *Entry, o *options, list []*limiter) error {
 	loan, refused, err := tryPass(e, o, list)
 	if loan != nil {
@@ -75,16 +74,17 @@ func admitUnder(ctx context.Context, e *Entry, o *options, list []*limiter) erro
 	return refused
 }
 
-// tryPass checks the call, reads its start time and counts it. The limiters stay locked during all three steps. If a
-// limit refuses the call, tryPass returns the reason. If the call may wait instead, tryPass also returns a loan. If the
-// call must look up its leaf again, tryPass returns errMoved.
+// tryPass reads the start time of the call, checks the call under its limiters, and counts it as a pass. The limiters
+// stay locked during all three steps. If a limit refuses the call, tryPass returns a BlockedError. If the call may wait
+// for a later bucket instead, tryPass also returns a loan (a pass borrowed from this bucket). If the leaf can no longer
+// record the call, tryPass returns errMoved.
 func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
 	if err := lockAll(list); err != nil {
 		return nil, nil, err
 	}
 	l := e.at.leaf
 	now := l.resource.c.line.Now()
-	if o.passed { // another process counted the pass, so only count the call as in flight
+	if o.passed { // another process has counted the pass; count the call as in flight only
 		var err error
 		if e.call = l.Resume(now, o.n); e.call.IsZero() {
 			err = errMoved
@@ -94,8 +94,8 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 		unlockAll(list)
 		return nil, nil, err
 	}
-	// Hold keeps the bucket open until Enter or Release. The quotas and the leaf therefore count the pass in the same
-	// bucket.
+	// Hold keeps the current bucket open until bucket.Enter or bucket.Release. The quotas and the leaf therefore count
+	// the pass in the same bucket.
 	bucket := l.Hold(now)
 	if bucket.IsZero() { // the leaf was retired
 		unlockAll(list)
@@ -105,9 +105,9 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 	var loan *loan
 	refused := checkRules(list, false, at, o, l.origin, 0)
 	if refused == nil {
-		// evalDryRuns must run before countPasses: a dry run must not count this pass when it decides. countDry must
-		// run after Enter, for two reasons: it locks another statistic, and it sets the note of the call that Enter
-		// returns.
+		// evalDryRuns must run before countPasses, so that the dry runs check the call against earlier calls only.
+		// countDry must run after bucket.Enter, for two reasons: it locks another statistic, and it sets the note of
+		// the call that bucket.Enter returns.
 		dryRefused := evalDryRuns(list, e, o, now, at, 0)
 		countPasses(list, at, o.n, e.at.reserved, l.origin)
 		e.call = bucket.Enter(o.n)
@@ -121,9 +121,10 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 	return loan, refused, nil
 }
 
-// checkRules returns an error if the limits refuse the call. If dry is true, it checks the dry runs instead of the
-// limits. It checks concurrency first, because a call over a limit on concurrency must not wait for a bucket. For the
-// parameter waiting see [quotas.checkConcurrency]. The limiters must be locked.
+// checkRules returns an error if the limits of a limiter in list refuse the call. If dry is true, checkRules checks the
+// dry runs instead of the limits. It checks limits on concurrency before limits on QPS: if a limit on concurrency
+// refuses a call, the call must not wait for a bucket. For the parameter waiting see [quotas.checkConcurrency]. The
+// limiters must be locked.
 func checkRules(
 	list []*limiter, dry bool, bucket time.Duration, o *options, origin string, waiting int64,
 ) *BlockedError {
@@ -143,8 +144,8 @@ func checkRules(
 	return nil
 }
 
-// countPasses counts n passes in a bucket for all limiters. If the call has a reservation r, countPasses also counts it
-// as in flight. r may be nil. The limiters must be locked.
+// countPasses counts n passes of an origin in a bucket, in the meters of all limiters of list. If the call has a
+// reservation r, countPasses also counts the call as in flight. r may be nil. The limiters must be locked.
 func countPasses(list []*limiter, bucket time.Duration, n int64, r *reservation, origin string) {
 	r.enter()
 	for _, m := range list {
@@ -152,9 +153,9 @@ func countPasses(list []*limiter, bucket time.Duration, n int64, r *reservation,
 	}
 }
 
-// eachQuota calls f with every quota that counts calls of the origin. Each limiter can have two: the quota for all
-// origins together, and the quota for this origin. If dry is true, these are the quotas of the dry runs, otherwise the
-// quotas of the limits. The limiters must be locked.
+// eachQuota calls f with every quota that counts calls of the origin. Each limiter of list can have two such quotas:
+// for all origins together, and for this origin. If dry is true, eachQuota takes the quotas of the dry runs, otherwise
+// the quotas of the limits. The limiters must be locked.
 func eachQuota(list []*limiter, dry bool, origin string, f func(*node.Quota)) {
 	for _, m := range list {
 		s := m.set(dry)

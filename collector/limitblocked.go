@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrBlocked is the error of a call that a limit refused. Use errors.As to get the [BlockedError] that names the limit.
+// ErrBlocked is the error of a call that a limit refused. Use errors.As to get the [BlockedError], which has the limit.
 var ErrBlocked = errors.New("collector: blocked")
 
 // Cancelled is the reason of the block of a prioritized call that stopped waiting before it could pass.
@@ -15,7 +15,7 @@ const Cancelled = "cancelled"
 type BlockedError struct {
 	// Limit is the rule that refused the call.
 	Limit Limit
-	// Resource and Origin say where the block was recorded. They may be [Other].
+	// Resource and Origin are the names of the resource and the origin that recorded the block. Each may be [Other].
 	Resource, Origin string
 	// Reading is the value that the limit compared with its Count: the passes in the last second, or the calls in
 	// flight.

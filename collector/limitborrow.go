@@ -12,18 +12,18 @@ import (
 
 // Borrowing from a later bucket
 //
-// A limit on QPS may refuse a prioritized call now, but let it pass in a later bucket. An example with a limit of 10
-// and two buckets in a second; the bucket "at" is open:
+// A limit on QPS may refuse a prioritized call now, but let it pass in a later bucket (a part of a second). In this
+// example the limit is 10, a second has two buckets, and the bucket "at" is open:
 //
 //	bucket         at-1    at    at+1
 //	passes            6     4       0
 //	                  └─ 10 ─┘              no quota in at: the call is refused there
 //	                        └─ 4+1 ─┘       quota in at+1: the call borrows a pass from this bucket
 //
-// The quotas count the borrowed pass in at+1 immediately, so no other call can use it. The leaf counts the pass when
-// at+1 begins. Limits on concurrency count the call while it waits, too.
+// The quotas of the limits count the borrowed pass in at+1 immediately, so no other call can use it. The leaf that
+// records the call counts the pass when at+1 begins. Limits on concurrency count the call while it waits, too.
 
-// loan is a pass that a prioritized call borrowed from a later bucket. The call waits until the bucket begins.
+// loan is a pass that a prioritized call borrowed from a later bucket. The call waits until this bucket begins.
 type loan struct {
 	node.Loan
 	entered leap.Reading // when the call borrowed; the response time starts here
@@ -31,12 +31,14 @@ type loan struct {
 	n       int64
 }
 
-// firstBorrowable returns the first bucket after at with quota for n passes under all rules. If there is none, or if it
-// begins more than [node.OccupyTimeout] after now, ok is false.
+// firstBorrowable returns the first bucket after the bucket at in which all rules of the limiters have quota for n
+// passes of the origin. If there is no such bucket, or if it begins more than [node.OccupyTimeout] after now, ok is
+// false. If dry is true, the rules are the dry runs, otherwise the limits.
 //
-// The limiters are asked one after the other. Each begins its search at the bucket that the previous one found. One
-// pass over the limiters is enough: if a rule has quota in a bucket, it also has quota in all later buckets, because
-// [node.Quota] checks every window up to the last bucket that can be borrowed from. The limiters must be locked.
+// firstBorrowable queries one limiter after the other. Each limiter begins its search at the bucket that the previous
+// limiter found. One loop over the limiters is enough: if a rule has quota in a bucket, it also has quota in all later
+// buckets, because [node.Quota] checks every window up to the last bucket that can be borrowed from. The limiters must
+// be locked.
 func firstBorrowable(
 	c *Collector, list []*limiter, dry bool, now leap.Reading, at time.Duration, n int64, origin string,
 ) (bucket time.Duration, ok bool) {
@@ -49,8 +51,8 @@ func firstBorrowable(
 	return bucket, c.until(now, bucket) <= node.OccupyTimeout
 }
 
-// borrow borrows the passes of the call from the first bucket with quota under all rules. It returns nil if no such
-// bucket begins in time. The limiters must be locked.
+// borrow borrows the passes of the call from the first bucket in which all rules have quota for them. It returns nil if
+// no such bucket begins within [node.OccupyTimeout]. The open bucket is at. The limiters must be locked.
 func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Duration) *loan {
 	l := e.at.leaf
 	// All limiters are locked, so no other call can use the quota before the pass is counted below.
@@ -67,8 +69,8 @@ func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Dur
 	return &loan{Loan: borrowed, entered: now, bucket: bucket, n: o.n}
 }
 
-// cancel gives the borrowed passes back, and reports whether it did. If the bucket has begun, the call has passed
-// already: cancel then changes nothing and returns false.
+// cancel returns the borrowed passes to the quotas of the limiters in list, and returns true. If the borrowed bucket
+// has begun, the call has passed already; cancel then changes nothing and returns false.
 func (b *loan) cancel(l *leaf, list []*limiter) bool {
 	_ = lockAll(list) // limiters with a call in flight are never dropped
 	defer unlockAll(list)
@@ -79,7 +81,7 @@ func (b *loan) cancel(l *leaf, list []*limiter) bool {
 	return true
 }
 
-// until returns the duration from the reading now to the start of a bucket.
+// until returns the duration from the reading now to the start of bucket.
 func (c *Collector) until(now leap.Reading, bucket time.Duration) time.Duration {
 	return c.line.At(now).ReadingAt(bucket).Sub(now)
 }
@@ -87,12 +89,12 @@ func (c *Collector) until(now leap.Reading, bucket time.Duration) time.Duration 
 // errClock is the error of a call that stopped waiting because the clock of [Options].Now makes no progress.
 var errClock = errors.New("collector: the clock does not reach the next bucket")
 
-// wait waits until the borrowed bucket begins, and then sets e.call. If ctx ends first, wait cancels the loan and
-// returns the cause. If the bucket does not begin within twice [node.OccupyTimeout], wait cancels the loan and returns
-// errClock.
+// wait waits until the borrowed bucket begins, and then sets e.call. If ctx ends before the bucket begins, wait cancels
+// the loan and returns the cause of ctx. If the bucket does not begin within twice [node.OccupyTimeout], wait cancels
+// the loan and returns errClock.
 func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 	c := e.at.leaf.resource.c
-	// The clock of [Options].Now may make no progress, so a real timer bounds the wait.
+	// The clock of [Options].Now may make no progress, so a timer of package time bounds the wait.
 	maxWait := time.NewTimer(2 * node.OccupyTimeout)
 	defer maxWait.Stop()
 	for {
@@ -102,7 +104,7 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 			return nil
 		}
 		// The timeline may slow down its seconds to follow the wall clock. The bucket may then begin after the timer
-		// fires, so check again.
+		// has fired, so the loop checks again.
 		timer := time.NewTimer(min(max(c.until(now, b.bucket), time.Millisecond), node.OccupyTimeout))
 		reason := func() error { return errClock }
 		select {
@@ -118,6 +120,6 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 			// return nil.
 			return cmp.Or(reason(), context.Canceled)
 		}
-		// The bucket began before the loan was cancelled, so the call has passed. The next iteration sets e.call.
+		// cancel failed because the bucket has begun, so the call has passed. The next iteration sets e.call.
 	}
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// The dry runs of a name are a second set of quotas in its limiter. They check each call that the limits admit, in the
-// same way as limits do. A call that the dry runs would refuse uses none of their quota. It passes anyway, so the
-// meters of the limits count it as in flight. The dry runs count such calls separately, and subtract them:
+// The dry runs of a name are a second set of quotas in the name's limiter. They check each call that the limits admit,
+// in the same way as limits do. A call that the dry runs would refuse uses no quota of the dry runs. It passes anyway,
+// so the meters of the limits count it as in flight. The meters of the dry runs count the refused calls in flight
+// separately, so that the dry runs can subtract them:
 //
 //	in flight for a dry run = limiter.quotas inFlight − limiter.dry inFlight
 //
-// A call that the limits admit changes these counts. The columns are the decision of the dry runs:
+// A call that the limits admit changes the counts below. Each column is a decision of the dry runs:
 //
 //	                           admitted            refused
 //	passes of the limits       counted             counted
@@ -24,15 +25,15 @@ import (
 //	refused calls in flight    —                   counted until the call ends
 //	dryCount of the reason     —                   one block
 
-// dryCount counts the calls that the dry runs of a resource would have refused for one reason. It counts them as blocks
-// of a statistic, so that a View can read them by second.
+// dryCount counts the calls that the dry runs of a resource would have refused for one reason. It counts these calls as
+// blocks in a node.Statistic, so that a View can read them for each second.
 type dryCount struct {
 	stat *node.Statistic // nil until the first call
 	*generation
 }
 
-// evalDryRuns lets the dry runs check a call that passes now. The parameter at is the start of the open bucket. There
-// are three results:
+// evalDryRuns lets the dry runs of the limiters in list check the call of e, which passes now. The parameter at is the
+// start of the open bucket. There are three results:
 //
 //   - The dry runs admit the call. Their quotas count its pass, and evalDryRuns returns nil.
 //   - The dry runs would let a prioritized call wait for a later bucket. Their quotas count the pass in that bucket,
@@ -43,7 +44,7 @@ type dryCount struct {
 func evalDryRuns(
 	list []*limiter, e *Entry, o *options, now leap.Reading, at time.Duration, waiting int64,
 ) *BlockedError {
-	// The usual case has no dry run, and costs one check for each limiter.
+	// Usually there is no dry run, and this check of each limiter is the only cost.
 	if !slices.ContainsFunc(list, func(m *limiter) bool { return m.dry.hasRules() }) {
 		return nil
 	}
@@ -63,8 +64,8 @@ func evalDryRuns(
 	return refused
 }
 
-// markRefused counts the call as a call in flight that dry runs would have refused. The reservation of the call undoes
-// this when the call ends. If the call has no reservation, markRefused gives it one.
+// markRefused counts the call as a call in flight that dry runs would have refused. When the call ends, the reservation
+// of the call undoes the counting. If the call has no reservation, markRefused gives it one.
 func (e *Entry) markRefused(list []*limiter) {
 	l := e.at.leaf
 	if e.at.reserved == nil {
@@ -77,14 +78,14 @@ func (e *Entry) markRefused(list []*limiter) {
 	}
 }
 
-// afterWait lets the dry runs check a call that has waited, and whose borrowed bucket has begun.
+// afterWait lets the dry runs check the call of e after it has waited until the borrowed bucket began.
 func afterWait(e *Entry, o *options, list []*limiter) {
 	_ = lockAll(list) // limiters with a call in flight are never dropped
 	defer unlockAll(list)
 	l := e.at.leaf
 	now := l.resource.c.line.Now()
-	// Hold cannot fail: a leaf with a call in flight is never retired. It returns the open bucket, which may be later
-	// than the borrowed one.
+	// Hold cannot fail: a leaf with a call in flight is never retired. Hold returns the open bucket, which may be later
+	// than the borrowed bucket.
 	bucket := l.Hold(now)
 	at := bucket.At()
 	bucket.Release()
@@ -93,14 +94,14 @@ func afterWait(e *Entry, o *options, list []*limiter) {
 	}
 }
 
-// countDry counts the n calls of e as refused by a dry run. m is the limiter of the recording resource, and must be
-// locked.
+// countDry counts the n calls of e as refused by the dry run in refused. m is the limiter of the resource that records
+// the call, and must be locked.
 func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n int64) {
 	e.markReserved()
 	x := getOrAdd(&m.dryCounts, refused.Limit.String())
 	if c := m.c; x.stat == nil {
-		// The statistic begins in the open second. No reader has seen this second sealed yet, and readers find the
-		// statistic when they list the dry runs the next time.
+		// The new statistic begins in the open second, which no exporter has read as a sealed second yet. Exporters
+		// find the statistic when they list the dry runs the next time, so they miss no second of it.
 		began := c.line.Now()
 		x.stat, x.generation = node.New(c.shape, began), &generation{c: c, view: node.NewView(c.shape, began)}
 		x.view.Add(x.stat)
@@ -108,7 +109,7 @@ func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n 
 	x.stat.Block(now, n)
 }
 
-// dryCounts returns a copy of the list of counts.
+// dryCounts returns a copy of the list dryCounts of the resource's limiter.
 func (r *Resource) dryCounts() []labelled[dryCount] {
 	m := r.limiterState.Load()
 	if m == nil {
@@ -119,8 +120,8 @@ func (r *Resource) dryCounts() []labelled[dryCount] {
 	return slices.Clone(m.dryCounts)
 }
 
-// dryRun returns the generation of the view that counts a reason. It returns nil if the resource is retired, or if
-// nothing was counted.
+// dryRun returns the generation whose view counts the calls that a dry run would have refused for a reason. It returns
+// nil if the resource is retired, or if there was no such call.
 func (r *Resource) dryRun(reason string) *generation {
 	for _, x := range r.dryCounts() {
 		if x.value == reason && r.alive() {
@@ -130,10 +131,11 @@ func (r *Resource) dryRun(reason string) *generation {
 	return nil
 }
 
-// DryRuns iterates over the dry runs of the resource by reason, the name of the limit. The blocks in each View are the
-// calls that the dry run would have refused, in total, in windows and in seconds. All other numbers of the View are 0.
-// There are at most 16 reasons: the first fifteen are counted separately, and all later ones share [Other]. A dry run
-// that is set is always listed, even if its count is 0. While DryRuns copies the list, limited calls wait.
+// DryRuns iterates over the dry runs of the resource, each with the name of the limit (see [Limit.String]) and a View.
+// The blocks in each View are the calls that the dry run would have refused, in total, in windows and in seconds. All
+// other numbers of the View are 0. At most 16 names are yielded: the first fifteen dry runs are counted separately, and
+// all later ones share [Other]. A dry run that is in force is always listed, even if its count is 0. While DryRuns
+// copies the list, limited calls wait.
 func (r *Resource) DryRuns() iter.Seq2[string, View] {
 	return func(yield func(string, View) bool) {
 		if r == nil {

@@ -9,11 +9,11 @@ import (
 
 // Limiters of a call
 //
-// A limiter holds the rules of one name. It also holds meters: they count the passes and the calls in flight that the
-// rules compare with their Count. A call usually has one limiter, the limiter of the resource of its name. An
-// overflowing name has no resource; another resource records its calls. Such a call has the limiter of the recording
-// resource, and the limiters of its own name. The slice "list" in this package holds all limiters of one call, in lock
-// order:
+// A limiter holds the rules (the limits) of one name. It also holds meters, which count passes and calls in flight. A
+// rule compares the numbers of a meter with its Count. A call usually has one limiter, the limiter of the resource of
+// its name. An overflowing name has no resource; another resource records its calls. The call then has the limiter of
+// the recording resource, and one or more limiters for the patterns that its own name matches. The slice "list" in this
+// package holds all limiters of one call, in lock order:
 //
 //	call: resource "GET /a", origin "web"             call: name "GET /b", recorded for _other, origin "web"
 //
@@ -24,7 +24,8 @@ import (
 //	                                                  list[1:]  one limiter per matching pattern, sorted: *, GET /*
 //
 // Each limiter has two sets of quotas: one for limits, one for dry runs. Each set has a meter for all origins together,
-// and a meter for each limited origin. The rules of a set read its meters:
+// and a meter for each limited origin. The rules of a set read the meters of the set, with one exception (see
+// rule.refused):
 //
 //	limiter ─┬─ quotas ─┬─ all      ── passes, inFlight ←── rules without Origin
 //	         │          └─ origins  ── passes, inFlight ←── rules with Origin
@@ -36,18 +37,19 @@ import (
 //	→ overflow limiters (list[1:], sorted by pattern) → locks of a node.View → locks of a node.Statistic
 //
 // No goroutine locks a limiter while it holds the lock of a statistic. A call first locks all limiters of its list
-// (lockAll), and then the stripe of the statistic that records the call (node.Statistic.Hold). Two guarantees follow:
-// the quotas count a pass in the same bucket as the leaf, and no other call intervenes between check and count. The
-// decision reads no leaf, so its cost does not depend on the number of origins.
+// (lockAll), and then a part of the statistic that records the call (node.Statistic.Hold). Two guarantees follow: the
+// quotas count a pass in the same bucket as the leaf that records the call, and no other call can pass between the
+// check of a call and its counting. The check reads meters and no leaf, so its cost does not depend on the number of
+// origins.
 
-// limiter holds the rules of one name and the meters that they read. The name belongs to a resource, or is an
+// limiter holds the rules of one name and the meters that the rules read. The name is the name of a resource, or an
 // overflowing name. A limiter outlives its rules: after SetLimits, the new rules continue with the existing meters.
 //
 // Calls in flight are counted in two ways. The leaves of a resource count their calls in the meters: see
-// [node.Statistic.SetCounters]. They include calls that entered before there was a limit. An overflowing name has no
-// leaf; each of its calls has a reservation instead, which counts the call until it ends. When an overflowing name gets
-// a resource, the resource takes over the limiter. The limiter then counts both kinds of calls, until the calls with a
-// reservation have ended.
+// [node.Statistic.SetCounters]. The meters then include calls that entered before there was a limit. An overflowing
+// name has no leaf; each of its calls has a reservation instead, which counts the call until it ends. When an
+// overflowing name gets a resource, the resource takes over the limiter. The limiter then counts both kinds of calls,
+// until the calls with a reservation have ended.
 type limiter struct {
 	mu     sync.Mutex
 	c      *Collector
@@ -57,8 +59,8 @@ type limiter struct {
 
 	dryCounts []labelled[dryCount] // by reason, including removed dry runs; only in the limiter of a resource
 
-	// The following fields are for limiters in overflowLimiters. SetLimits does not change their rules: each of them
-	// refreshes its rules when a call locks it.
+	// The following fields are for limiters in overflowLimiters. SetLimits does not change the rules of these limiters:
+	// lockAll refreshes the rules when a call locks the limiter.
 	name     string   // overflowing name or pattern; empty for the limiter of a resource
 	rules    *ruleSet // limits from which the rules were made
 	lastPass int64    // second in which a call with a reservation last entered; 0 before the first
@@ -85,11 +87,12 @@ func (m *limiter) set(dry bool) *quotas {
 	return &m.quotas
 }
 
-// newQuota returns a quota without passes. It only counts passes; each rule reads them through a quota with the rule's
-// own count, see [node.Quota.With].
+// newQuota returns a quota without passes. The quota only counts passes. Each rule derives another quota from it, which
+// compares the passes with the rule's Count; see [node.Quota.With].
 func (c *Collector) newQuota() *node.Quota { return node.NewQuota(c.shape, 0, true) }
 
-// lockAll locks the limiters of a call, in order. If one of them was dropped, it locks none and returns errMoved.
+// lockAll locks the limiters of a call in the order of list, and refreshes the rules of limiters in overflowLimiters.
+// If a limiter was dropped, lockAll keeps none locked and returns errMoved.
 func lockAll(list []*limiter) error {
 	for i, m := range list {
 		m.mu.Lock()
@@ -110,15 +113,15 @@ func unlockAll(list []*limiter) {
 	}
 }
 
-// setRules replaces the rules and keeps the meters. r is the resource of the limiter, or nil for an overflowing name.
-// If a rule is the first to read the passes of a meter, setRules fills the meter with the recent passes, see
-// passesSoFar. m.mu must be held.
+// setRules replaces the rules by limits and keeps the meters. r is the resource of the limiter, or nil for an
+// overflowing name. If no earlier rule has read the passes of a meter, setRules fills the meter with the recent passes,
+// see passesSoFar. m.mu must be held.
 func (m *limiter) setRules(limits []Limit, r *Resource) {
 	m.quotas.removeRules()
 	m.dry.removeRules()
 	for _, l := range limits {
-		// A dry run reads its passes from its own meter. It reads the calls in flight from the meter of the limits, and
-		// subtracts the calls that dry runs would have refused.
+		// A dry run reads passes from a meter in m.dry. It reads the calls in flight from the meter of the limits in
+		// m.quotas, and subtracts the calls in flight that dry runs would have refused.
 		x := rule{Limit: l, meter: m.meter(l.Origin)}
 		set, own := &m.quotas, x.meter
 		if l.DryRun {
@@ -137,13 +140,13 @@ func (m *limiter) setRules(limits []Limit, r *Resource) {
 		x.quota = own.passes.With(l.Count, l.Strict)
 		set.qps = append(set.qps, x)
 	}
-	m.quotas.dropUnused(r != nil) // keep the passes of an overflowing name: no view has them
+	m.quotas.dropUnused(r != nil) // keep the passes of an overflowing name, because no view has these passes
 	m.dry.dropUnused(true)
 }
 
-// passesSoFar returns the recent passes of an origin, or of all origins if origin is empty. If r is nil, the name is
-// overflowing, and its passes are in x. Otherwise they are in the views of r. The name may have been overflowing before
-// it got the resource r. In that case passesSoFar adds the passes from that time.
+// passesSoFar returns the recent passes of an origin, or of all origins if origin is empty. If r is nil, the name of m
+// is overflowing, and its passes are in the meter x. Otherwise the passes are in the views of r. If the name was
+// overflowing before it got the resource r, passesSoFar adds the passes from before.
 func (m *limiter) passesSoFar(x *meter, r *Resource, origin string) *node.Quota {
 	q := m.c.newQuota()
 	switch {
@@ -164,7 +167,8 @@ func (m *limiter) passesSoFar(x *meter, r *Resource, origin string) *node.Quota 
 	return q
 }
 
-// refresh updates the rules of an overflow limiter to the limits in force. m.mu must be held.
+// refresh sets the rules of a limiter in overflowLimiters to the limits in force, if they have changed. m.mu must be
+// held.
 func (m *limiter) refresh() {
 	rules := m.c.limits.Load()
 	if m.rules == rules {
@@ -178,7 +182,7 @@ func (m *limiter) refresh() {
 	m.setRules(rules.forSubjects(patterns), nil)
 }
 
-// limits returns the limits that refuse calls.
+// limits returns the limits of the rules that refuse calls, without dry runs.
 func (m *limiter) limits() (list []Limit) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -190,7 +194,7 @@ func (m *limiter) limits() (list []Limit) {
 	return list
 }
 
-// enterReserved counts a call with a reservation as in flight. m.mu must be held.
+// enterReserved counts a call that has a reservation as in flight in the meter of the origin. m.mu must be held.
 func (m *limiter) enterReserved(origin string) {
 	m.lastPass = m.c.second()
 	m.enter(origin)
@@ -202,7 +206,8 @@ func (m *limiter) enterReserved(origin string) {
 	}
 }
 
-// counters returns the counters of calls in flight that a leaf with this origin must update. m.mu must be held.
+// counters returns the counters of calls in flight that a leaf with this origin must update: the fields inFlight of
+// meters. m.mu must be held.
 func (m *limiter) counters(origin string) (list []*atomic.Int64) {
 	if m.all.readsInFlight {
 		list = append(list, &m.all.inFlight)
@@ -213,16 +218,16 @@ func (m *limiter) counters(origin string) (list []*atomic.Int64) {
 	return list
 }
 
-// setCounters makes a new leaf update the counters of calls in flight. The collector's mu must be held.
+// setCounters makes the new leaf l update the counters of calls in flight of m. The collector's mu must be held.
 func (m *limiter) setCounters(l *leaf) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l.SetCounters(m.counters(l.origin)...)
 }
 
-// inUse reports whether the limiter has recent calls from the time when its name was overflowing. The leaves of the
-// resource do not have these calls. A call is recent if it is in flight, or if it passed in the second since (an index)
-// or later. m may be nil.
+// inUse reports whether the limiter of a resource has counted recent calls from the time when its name was overflowing.
+// No leaf of the resource has recorded these calls. A call is recent if it is in flight, or if it passed in the second
+// since (an index) or later. m may be nil.
 func (m *limiter) inUse(since int64) bool {
 	if m == nil {
 		return false

@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// overflowLimiters holds the limiters of overflowing names. Such a name has no resource and matches a pattern of a
-// limit. Another resource records its calls: [Other], or the resource of [FallbackResource]. At most
-// Options.MaxResources names have their own limiter. All these limiters together take at most a sixteenth of
+// overflowLimiters holds the limiters (the states of limits) of overflowing names. Such a name has no resource and
+// matches a pattern of a limit. Another resource records its calls: [Other], or the resource of [FallbackResource]. At
+// most Options.MaxResources names have their own limiter. All these limiters together take at most a sixteenth of
 // Options.MaxMemory.
 //
 //	byName["GET /b"]    ── limiter of one name
 //	byPattern["GET /*"] ── limiter that further names share while byName is full
 //
-// If byName is full, a new name evicts the idle names. An idle name has no call in flight, and its passes are too old
-// to count for any quota. If no name is idle, new names share one limiter for each pattern that they match. A name may
-// later move from a shared limiter to its own one. Its own limiter then starts with all recent passes of the shared
-// limiter, because some of them may be passes of this name.
+// If byName is full, a new name evicts the idle names. An idle name has no call in flight, and its last pass is too old
+// to count for any quota. If no name is idle, new names share one limiter for each pattern that they match. A name that
+// has used a shared limiter may later get its own limiter. This limiter then starts with all recent passes of the
+// shared limiter, because some of them may be passes of the name.
 //
 // The life of a limiter:
 //
@@ -25,8 +25,8 @@ import (
 //	                    ├─ idle, and others need the slot (sweep) ───→ dropped
 //	                    └─ the name gets a resource (remove) ────────→ Resource.limiter
 //
-// A call may find a limiter that is dropped before the call locks it. The call then sees limiter.dropped, and looks up
-// its name again.
+// A limiter may be dropped after a call has found it and before the call locks it. The call then reads limiter.dropped,
+// and looks up its name again.
 //
 // See limiter.go for the lock order.
 type overflowLimiters struct {
@@ -38,21 +38,21 @@ type overflowLimiters struct {
 	swept     int64 // second of the last sweep
 }
 
-// A name without a call in flight is idle if it had no pass in the last idleAfter seconds, including the open one. No
-// quota counts older passes: a strict quota with one bucket looks back two seconds, and a pass may be borrowed from a
-// bucket up to half a second ahead.
+// A name without a call in flight is idle if it had no pass in the last idleAfter seconds, including the open second.
+// No quota counts older passes: a strict quota with one bucket looks back two seconds, and a pass may be borrowed from
+// a bucket up to half a second ahead.
 const idleAfter = 5
 
 func newOverflowLimiters(c *Collector) *overflowLimiters {
 	return &overflowLimiters{c: c, byName: map[string]*limiter{}, byPattern: map[string]*limiter{}}
 }
 
-// second returns the index of the second that was opened last. It does not read the clock.
+// second returns the index of the second that was opened last, without reading the clock.
 func (c *Collector) second() int64 { return c.line.At(0).Index }
 
-// reserve returns the reservation of a call with this name. l is the leaf that records the call, and own is the limiter
-// of l's resource. The reservation is nil if no pattern matches the name. If the name has its own resource by now,
-// reserve returns errMoved.
+// reserve returns a new reservation (the list of limiters) for a call with this name. l is the leaf that records the
+// call, and own is the limiter of l's resource. The reservation is nil if no pattern matches the name. If the name has
+// its own resource by now, reserve returns errMoved.
 func (t *overflowLimiters) reserve(name string, l *leaf, own *limiter) (*reservation, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +82,8 @@ func (t *overflowLimiters) reserve(name string, l *leaf, own *limiter) (*reserva
 	return r, nil
 }
 
-// add adds a limiter for a name to byName. It returns nil if byName is full. mu must be held.
+// add adds a limiter for a name to byName and returns it. patterns are the patterns that match the name. If byName is
+// full, add returns nil. mu must be held.
 func (t *overflowLimiters) add(name string, patterns []string) *limiter {
 	if len(t.byName) >= t.c.sizes.limiters {
 		if t.sweep(); len(t.byName) >= t.c.sizes.limiters {
@@ -96,7 +97,7 @@ func (t *overflowLimiters) add(name string, patterns []string) *limiter {
 			m.copyPasses(t.c, &shared.quotas)
 			m.dry.copyPasses(t.c, &shared.dry)
 			shared.mu.Unlock()
-			break // one is enough: each call was counted in the limiters of all its patterns
+			break // one shared limiter is enough: each call was counted in the limiters of all patterns that match its name
 		}
 	}
 	t.byName[name] = m
@@ -109,7 +110,7 @@ func (t *overflowLimiters) sweep() {
 	if t.swept == now {
 		return
 	}
-	t.swept = now // without this, each name of a flood would scan the table
+	t.swept = now // without this, each new name of a flood would scan byName
 	maps.DeleteFunc(t.byName, func(_ string, m *limiter) bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -118,7 +119,7 @@ func (t *overflowLimiters) sweep() {
 	})
 }
 
-// dropUnused drops the limiter of a name if all its calls were refused, so that another name can use the slot.
+// dropUnused drops the limiter m from byName if no call has passed under it, so that another name can use the slot.
 func (t *overflowLimiters) dropUnused(m *limiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,8 +131,8 @@ func (t *overflowLimiters) dropUnused(m *limiter) {
 	}
 }
 
-// refresh runs after a change of limits. It drops a shared limiter if its pattern no longer has a limit, and the
-// limiter has no call in flight. All other limiters refresh their rules when a call locks them.
+// SetLimits calls refresh after a change of the limits. refresh drops a shared limiter if its pattern no longer has a
+// limit, and the limiter has no call in flight. All other limiters refresh their rules when a call locks them.
 func (t *overflowLimiters) refresh() {
 	rules := t.c.limits.Load()
 	t.mu.Lock()
@@ -142,8 +143,9 @@ func (t *overflowLimiters) refresh() {
 	t.sweep()
 }
 
-// remove removes the limiter of a name that gets a resource, and returns it for the resource. It returns nil if byName
-// has no limiter for the name. The caller must hold mu until other goroutines can find the resource.
+// remove removes the limiter of a name that gets a resource from byName, and returns the limiter, which the resource
+// takes over. It returns nil if byName has no limiter for the name. The caller must hold mu until other goroutines can
+// find the resource.
 func (t *overflowLimiters) remove(name string) *limiter {
 	m := t.byName[name]
 	if m != nil {
@@ -151,7 +153,8 @@ func (t *overflowLimiters) remove(name string) *limiter {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.name = "" // the resource sets the rules from now on
-		// The views of the resource start empty, so keep the passes until now for passesSoFar.
+		// The views of the resource start empty, so keep a copy of the passes until now: passesSoFar adds them to the
+		// passes in the views.
 		m.all.overflowPasses = t.c.copyQuota(m.all.passes)
 		for _, x := range m.origins {
 			if x.passes != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// quotas holds the rules of a name, and the meters that they read. A limiter has one set for limits and one for dry
+// quotas holds rules of a name, and the meters that the rules read. A limiter has one set for limits and one for dry
 // runs. The limiter's mu guards both.
 type quotas struct {
 	qps, concurrency []rule
@@ -16,33 +16,33 @@ type quotas struct {
 	origins          map[string]*meter // calls of single origins
 }
 
-// meter counts the calls that a rule applies to. These write its counts:
+// meter counts the calls that a rule applies to. Three fields hold counts. The functions in parentheses write them:
 //
 //	inFlight        leaves of the resource, while readsInFlight is set; calls with a reservation (enter and leave)
 //	passes          calls that pass (pass, eachQuota); calls that borrow or cancel a loan (eachQuota)
-//	overflowPasses  overflowLimiters.remove, once; a second later they are too old to count
+//	overflowPasses  overflowLimiters.remove, once; soon afterwards these passes are too old to count
 //
 // In a meter of dry runs, inFlight counts only the calls in flight that the dry runs would have refused.
 type meter struct {
 	inFlight       atomic.Int64 // includes calls that wait for a bucket
-	passes         *node.Quota  // nil while no rule reads them; overflow limiters keep them anyway
+	passes         *node.Quota  // nil until a rule reads them; limiters of overflowing names keep the passes without a rule, too
 	overflowPasses *node.Quota  // passes of the name before it got its resource; usually nil
 	readsPasses    bool         // a rule reads passes
 	readsInFlight  bool         // a rule reads inFlight
 }
 
-// rule is a limit and the meter that it reads.
+// rule is a limit with the meter whose counts it compares with Limit.Count.
 type rule struct {
 	Limit
 	*meter
 	quota   *node.Quota // passes of the meter, compared with the limit's Count; nil for concurrency
-	refused *meter      // for a dry run, the meter in limiter.dry; its calls are subtracted from inFlight
+	refused *meter      // for a dry run, the meter in limiter.dry; refused.inFlight is subtracted from meter.inFlight
 }
 
 // covers reports whether the rule applies to calls of the origin.
 func (x *rule) covers(origin string) bool { return x.Origin == "" || x.Origin == origin }
 
-// meter returns the meter of an origin, and adds it if it is missing. The empty origin selects the meter of all origins
+// meter returns the meter of an origin, and creates it if necessary. If origin is empty, it is the meter of all origins
 // together.
 func (s *quotas) meter(origin string) *meter {
 	if origin == "" {
@@ -62,7 +62,7 @@ func (s *quotas) meter(origin string) *meter {
 // hasRules reports whether there are rules.
 func (s *quotas) hasRules() bool { return len(s.qps) > 0 || len(s.concurrency) > 0 }
 
-// removeRules removes the rules. The meters stay, until dropUnused removes the unused ones.
+// removeRules removes the rules. The meters stay until dropUnused removes those that no rule reads.
 func (s *quotas) removeRules() {
 	s.qps, s.concurrency = nil, nil
 	s.all.readsPasses, s.all.readsInFlight = false, false
@@ -71,7 +71,8 @@ func (s *quotas) removeRules() {
 	}
 }
 
-// dropUnused drops the unused meters of origins. If forget is true, it also drops the passes that no rule reads.
+// dropUnused drops the unused meters of origins. If forget is true, it also drops the counts of passes that no rule
+// reads.
 func (s *quotas) dropUnused(forget bool) {
 	s.all.forgetPasses(forget)
 	maps.DeleteFunc(s.origins, func(_ string, x *meter) bool {
@@ -80,8 +81,9 @@ func (s *quotas) dropUnused(forget bool) {
 	})
 }
 
-// copyPasses replaces the passes of s by copies of the passes in o. Afterwards s and o count separately. The calls in
-// flight remain counted in o only, because their reservations end them there.
+// copyPasses replaces the passes in the meters of s by copies of the passes in the meters of o. Afterwards s and o
+// count separately. Calls in flight that o counts remain counted in o only, because their reservations update o when
+// they end.
 func (s *quotas) copyPasses(c *Collector, o *quotas) {
 	if o.all.passes != nil {
 		s.all.passes = c.copyQuota(o.all.passes)
@@ -93,28 +95,28 @@ func (s *quotas) copyPasses(c *Collector, o *quotas) {
 	}
 }
 
-// copyQuota returns a copy of passes that counts separately.
+// copyQuota returns a new quota that starts with the passes of passes. Both then count separately.
 func (c *Collector) copyQuota(passes *node.Quota) *node.Quota {
 	q := c.newQuota()
 	q.Add(passes)
 	return q
 }
 
-// forgetPasses drops the passes if no rule reads them. It does nothing if forget is false.
+// forgetPasses drops x.passes if forget is true and no rule reads the passes.
 func (x *meter) forgetPasses(forget bool) {
 	if forget && !x.readsPasses {
 		x.passes = nil
 	}
 }
 
-// unused reports whether the meter of an origin can be dropped: no rule reads it, it counts no call in flight, and it
-// holds no overflowPasses.
+// unused reports whether the meter x of an origin can be dropped, because no rule reads it, it counts no call in
+// flight, and it has no overflowPasses.
 func (x *meter) unused() bool {
 	return !x.readsPasses && !x.readsInFlight && x.overflowPasses == nil && x.inFlight.Load() == 0
 }
 
-// enter adds a call of the origin to the calls in flight. The caller must call leave exactly once for each enter. The
-// meter of the origin exists until then, even if no rule reads it.
+// enter adds 1 to the calls in flight of the origin. The caller must later call leave exactly once. Until then the
+// meter of the origin exists, even if no rule reads it.
 func (s *quotas) enter(origin string) {
 	s.all.inFlight.Add(1)
 	if origin != "" {
@@ -122,7 +124,7 @@ func (s *quotas) enter(origin string) {
 	}
 }
 
-// leave undoes enter.
+// leave undoes one call of enter with the same origin.
 func (s *quotas) leave(origin string) {
 	s.all.inFlight.Add(-1)
 	if x := s.origins[origin]; origin != "" {
@@ -133,13 +135,13 @@ func (s *quotas) leave(origin string) {
 }
 
 // checkConcurrency returns an error if a limit on concurrency refuses one more call of the origin. The parameter
-// waiting is 1 if the call has waited for a bucket, because it was then counted as in flight already. Otherwise waiting
+// waiting is 1 if the call has waited for a bucket, because inFlight then includes the call already. Otherwise waiting
 // is 0.
 //
-// The number of calls in flight can be too high, because calls end concurrently. It is never too low, because calls
-// enter only under the limiter's lock.
+// The number that checkConcurrency reads can be too high, because calls end concurrently. It is never too low, because
+// calls enter only while they hold the limiter's lock.
 func (s *quotas) checkConcurrency(origin string, waiting int64) *BlockedError {
-	for i := range s.concurrency { // range over values would copy each rule
+	for i := range s.concurrency { // ranging over values would copy each rule
 		x := &s.concurrency[i]
 		inFlight := x.inFlight.Load() - waiting
 		if x.refused != nil {
@@ -152,8 +154,8 @@ func (s *quotas) checkConcurrency(origin string, waiting int64) *BlockedError {
 	return nil
 }
 
-// checkQPS returns an error if a limit on QPS refuses n more passes of the origin in the bucket. For each rule it makes
-// two comparisons. The first call in a bucket also adds up all buckets of the rule's quota.
+// checkQPS returns an error if a limit on QPS refuses n more passes of the origin in the bucket. It makes two
+// comparisons for each rule. The first check in a bucket also adds up all buckets of each rule's quota.
 func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *BlockedError {
 	for i := range s.qps {
 		if x := &s.qps[i]; x.covers(origin) && !x.quota.CanPass(bucket, n) {
@@ -164,8 +166,8 @@ func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *Blocked
 }
 
 // firstBorrowable returns the first bucket in which all rules have quota for n passes. It considers buckets that start
-// at from or later. The parameter at is the start of the bucket in which the call arrived. If there is no such bucket,
-// ok is false.
+// at the time from or later. The parameter at is the start of the bucket in which the call was made. If there is no
+// such bucket, ok is false.
 func (s *quotas) firstBorrowable(at, from time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
 	bucket = from
 	for i := range s.qps {
@@ -178,7 +180,8 @@ func (s *quotas) firstBorrowable(at, from time.Duration, n int64, origin string)
 	return bucket, true
 }
 
-// pass counts n passes of the origin. It costs one map lookup more if there are meters of single origins.
+// pass counts n passes of the origin in the bucket. If there are meters of single origins, it costs an additional map
+// lookup.
 func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
 	if q := s.all.passes; q != nil {
 		q.Pass(bucket, n)
@@ -188,8 +191,8 @@ func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
 	}
 }
 
-// passFrom counts n passes for the meter of the origin, if it has one. It is a separate function because pass rarely
-// calls it, and pass is small enough for inlining without this code.
+// passFrom counts n passes in the meter of the origin, if there is one. It is a separate function because pass rarely
+// calls it, and the compiler can inline pass only without this code.
 func (s *quotas) passFrom(bucket time.Duration, n int64, origin string) {
 	if x := s.origins[origin]; x != nil && x.passes != nil {
 		x.passes.Pass(bucket, n)

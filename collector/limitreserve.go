@@ -15,10 +15,10 @@ import (
 //
 // Entry.Exit finds the bit "reserved" in the note of the node.Call. Only if the bit is set does it load the place.
 
-// reservation holds the limiters of a call, to update them when the call ends. Most calls need none, because their leaf
-// updates the limiter. Two kinds of calls have a reservation: calls that another resource records under limits, and
-// calls that a dry run would have refused. The reservation contains the place that the entry points to, so it costs a
-// single allocation.
+// reservation holds the limiters (the states of limits) of a call, to update them when the call ends. Most calls need
+// no reservation, because the leaf that records the call updates its only limiter. Two kinds of calls have a
+// reservation: calls that another resource records under limits, and calls that a dry run would have refused. The
+// reservation contains the place that the entry points to, so it costs a single allocation.
 type reservation struct {
 	place
 	list       []*limiter  // list[0] belongs to the recording resource, whose leaf counts the call in flight
@@ -27,8 +27,8 @@ type reservation struct {
 	dryRefused bool        // a dry run would have refused the call
 }
 
-// newReservation returns a reservation for a call of the leaf l. Its list has only own, the limiter of the recording
-// resource.
+// newReservation returns a reservation for a call that the leaf l records. The list of the reservation has only own,
+// the limiter of the recording resource.
 func newReservation(l *leaf, own *limiter) *reservation {
 	r := new(reservation)
 	r.place = place{leaf: l, reserved: r}
@@ -37,15 +37,16 @@ func newReservation(l *leaf, own *limiter) *reservation {
 }
 
 // reserve returns the limiters of a call that the leaf l records. It also returns the call's reservation, or nil if the
-// call needs none. If the name of the call has its own resource by now, reserve returns errMoved. If the resource of
-// the call's name has no memory for a leaf, o.home is that resource, and the result includes its limiter.
+// call needs none. m is the limiter of the resource of l. If the name of the call has its own resource by now, reserve
+// returns errMoved. If o.home is not nil, l belongs to Other because there was no memory for a leaf of o.home, the
+// resource with the name of the call; the result then includes the limiter of o.home.
 func (m *limiter) reserve(o *options, l *leaf) ([]*limiter, *reservation, error) {
 	if !l.resource.fallback.Load() {
 		return m.self[:], nil, nil
 	}
 	var r *reservation
 	var err error
-	if o.home == nil || o.home.fallback.Load() { // otherwise the limiter of home has the rules of the patterns
+	if o.home == nil || o.home.fallback.Load() { // otherwise the limiter of o.home has the rules of the patterns
 		if r, err = m.c.overflowLimiters.reserve(CleanName(o.name), l, m); err != nil {
 			return nil, nil, err
 		}
@@ -58,19 +59,19 @@ func (m *limiter) reserve(o *options, l *leaf) ([]*limiter, *reservation, error)
 			r.list = slices.Insert(r.list, 1, home)
 		}
 	}
-	if r == nil { // only m has rules for the call
+	if r == nil { // no limiter except m has rules for the call
 		return m.self[:], nil, nil
 	}
 	return r.list, r, nil
 }
 
-// enter counts the call as in flight for its limiters. r may be nil. The limiters must be locked.
+// enter counts the call as in flight in its limiters. r may be nil. The limiters must be locked.
 func (r *reservation) enter() {
 	if r == nil {
 		return
 	}
 	r.entered = true
-	for _, m := range r.list[1:] { // the leaf counts the call for list[0]
+	for _, m := range r.list[1:] { // the leaf counts the call in list[0]
 		m.enterReserved(r.leaf.origin)
 	}
 }
@@ -83,10 +84,10 @@ func (r *reservation) end(call *node.Call, failed bool, code node.Code) (n int64
 		}
 		return n
 	}
-	// A dry run computes its calls in flight from two numbers: all calls in flight, and the calls that it would have
-	// refused. Both must change in one step, so hold the locks.
+	// A dry run computes its calls in flight from two numbers: all calls in flight, and those that dry runs would have
+	// refused. Both numbers must change in one step, so hold the locks of the limiters.
 	if lockAll(r.list) != nil {
-		return 0 // the call has ended before
+		return 0 // a limiter is dropped only after its calls have ended, so the call has ended before
 	}
 	defer unlockAll(r.list)
 	if n = call.End(failed, code); n > 0 {
@@ -99,13 +100,13 @@ func (r *reservation) end(call *node.Call, failed bool, code node.Code) (n int64
 	return n
 }
 
-// release undoes enter when the call has ended or stopped waiting. If the call was refused, release drops its limiters
-// that no other call uses. r may be nil.
+// release undoes enter when the call has ended or stopped waiting. If the call was refused before enter, release
+// instead drops the limiters of its own name under which no call has passed. r may be nil.
 func (r *reservation) release() {
 	switch {
 	case r == nil:
 		return
-	case !r.entered: // the call was refused: its limiter may have been created for it, and have no other call
+	case !r.entered: // the call was refused; reserve may have created a limiter only for this call
 		for _, m := range r.list[1:] {
 			m.c.overflowLimiters.dropUnused(m)
 		}

@@ -1,16 +1,17 @@
 package collector
 
 // A resource refers to its limiter in two fields. Calls load Resource.limiter, which is nil while no limit applies.
-// Resource.limiterState has the limiter from the first limit on, even while no limit applies: meters and the counts of
-// dry runs outlive the rules, and calls with a reservation end in the limiter.
+// Resource.limiterState has the limiter from the first limit on, even while no limit applies. There are two reasons:
+// the meters and the counts of dry runs are kept when limits are removed, and calls with a reservation update the
+// limiter when they end.
 //
-// A resource that records calls of other names (Resource.fallback) has a limiter if any limit exists. The rules of this
-// limiter are only the limits without a *. Calls of other names get the rules of patterns elsewhere: from
-// overflowLimiters, or from the limiter of their own resource if that resource exists, but has no memory for a leaf.
+// A resource that records calls of other names (Resource.fallback) has a limiter if any limit exists. Its rules are
+// only the limits without a *. Patterns limit the calls of other names by other limiters: those of overflowLimiters, or
+// the limiter of the resource with the call's name if that resource exists, but there is no memory for a leaf.
 
-// Limit returns the lowest limit of a grade that covers all calls of the resource together. It ignores limits on single
-// origins and dry runs. For [Other] it also ignores patterns, because a pattern limits each name separately. If there
-// is no such limit, ok is false. While Limit reads the rules, limited calls wait.
+// Limit returns the Count of the lowest limit with this grade that covers all calls of the resource together. It
+// ignores limits on single origins and dry runs. For [Other] it also ignores patterns, because a pattern limits each
+// name separately. If there is no such limit, ok is false. While Limit reads the rules, limited calls wait.
 func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	if r == nil {
 		return 0, false
@@ -29,10 +30,11 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 }
 
 // setLimits sets the limits of the resource. The parameter limits must be the result of [ruleSet.forName] for its name.
-// setLimits locks the limiter before it reads the leaves, so it misses no call. The collector's mu must be held.
+// setLimits locks the limiter before it reads the leaves, so the limiter misses no call in flight. The collector's mu
+// must be held.
 func (r *Resource) setLimits(limits []Limit) {
 	rules, used := limits, len(limits) > 0
-	if r.fallback.Load() { // the rules of patterns are in overflowLimiters, also for the name of r itself
+	if r.fallback.Load() { // limiters in overflowLimiters have the rules of patterns, also for the name of r itself
 		rules = filter(limits, func(l Limit) bool { return !l.isPattern() })
 		all := r.c.limits.Load().list
 		used = len(all) > 0
@@ -61,15 +63,15 @@ func (r *Resource) setLimits(limits []Limit) {
 			r.blocks.add(l.String(), 0)
 		}
 	}
-	// From here on, the leaves count in the meters that the new rules read. SetCounters adds the calls that are already
-	// in flight.
+	// SetCounters adds the calls of the leaf that are already in flight to the meters that the new rules read. From
+	// then on, the leaf updates these meters.
 	for l := range r.leaves {
 		l.SetCounters(m.counters(l.origin)...)
 	}
 }
 
-// share marks r as a resource that records calls of other names. From then on, a limit with a pattern applies to each
-// of these names separately.
+// share marks r as a resource that records calls of other names: see [FallbackResource]. A limit with a pattern then
+// applies to each of these names separately.
 func (c *Collector) share(r *Resource) {
 	if r.fallback.Load() {
 		return

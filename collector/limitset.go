@@ -11,8 +11,8 @@ type ruleSet struct {
 	list      []Limit
 	bySubject map[string][]int // Limit.Resource: indexes into list
 	patterns  []string         // sorted, without duplicates
-	names     map[string]bool  // names of limits without a *; they get a resource even if the table is full
-	origins   map[string]bool  // origins of limits; they are counted separately even if there are too many origins
+	names     map[string]bool  // names of resources in limits without a *; these names get a resource even if the table is full
+	origins   map[string]bool  // origins in limits; calls of these origins are counted separately even if there are too many origins
 }
 
 func newRuleSet(list []Limit) *ruleSet {
@@ -33,7 +33,8 @@ func newRuleSet(list []Limit) *ruleSet {
 	return s
 }
 
-// matching returns the patterns that match the name, sorted. The cost is linear in the number of patterns.
+// matching returns the patterns that match the name of a resource, sorted. The cost is linear in the number of patterns
+// in the set.
 func (s *ruleSet) matching(name string) (patterns []string) {
 	for _, p := range s.patterns {
 		if match(p, name) {
@@ -74,7 +75,7 @@ func (c *Collector) Limits() []Limit {
 	return slices.Clone(c.limits.Load().list)
 }
 
-// SetLimits changes these in order:
+// SetLimits changes the following fields in this order:
 //
 //	Collector.limits           new resources use the new rules
 //         overflowLimiters           drops the shared limiters of removed patterns; all others refresh when a call
@@ -83,13 +84,14 @@ func (c *Collector) Limits() []Limit {
 
 // SetLimits replaces all limits while calls continue. The new limits of a resource replace its old ones in one step.
 // SetLimits changes one resource after the other, and returns when all have changed. The passes of the last second and
-// the calls in flight count for the new limits. There is one exception: if a call enters a resource without limits
-// during SetLimits, the new limits count it as in flight, but may miss its pass.
+// the calls in flight count for the new limits. There is one exception: if a call of a resource without limits enters
+// during SetLimits, the new limits count the call as in flight, but may miss its pass.
 //
 // If any limit is invalid, SetLimits changes nothing and returns an error that names every invalid limit.
 //
-// The cost is proportional to the number of resources times the number of patterns. Calls and new names wait at most
-// while one resource changes. Afterwards, the registration of a name costs time proportional to the number of patterns.
+// The cost is proportional to the number of resources times the number of patterns. A call, or the registration of a
+// new name, waits at most until SetLimits has changed one resource. Once limits are set, the registration of a name
+// costs time proportional to the number of patterns.
 func (c *Collector) SetLimits(limits []Limit) error {
 	if c == nil {
 		return nil
@@ -107,9 +109,9 @@ func (c *Collector) SetLimits(limits []Limit) error {
 	for _, r := range c.all() {
 		own := rules.forName(r.name)
 		if len(own) == 0 && r.limiter.Load() == nil && !r.fallback.Load() {
-			continue // no limit, before and now
+			continue // the resource had no limit and gets none
 		}
-		// c.limits cannot have changed since own was computed: SetLimits holds limitsMu.
+		// c.limits is still the value from which own was computed, because this call of SetLimits holds limitsMu.
 		c.mu.Lock()
 		r.setLimits(own)
 		c.mu.Unlock()
@@ -118,8 +120,8 @@ func (c *Collector) SetLimits(limits []Limit) error {
 	return nil
 }
 
-// Escapes reports whether a call would escape a limit if it were recorded under the name "as" instead of name: some
-// limit matches name, but not as. The cost is linear in the number of limits.
+// Escapes reports whether a call with the given name would escape a limit if its name were as: a limit matches name and
+// does not match as. The cost is linear in the number of limits.
 func (c *Collector) Escapes(name, as string) bool {
 	if c == nil {
 		return false
