@@ -78,8 +78,7 @@ func (c *Collector) Limits() []Limit {
 // SetLimits changes the following fields in this order:
 //
 //	Collector.limits           new resources use the new rules
-//         overflowLimiters           drops the shared limiters of removed patterns; all others refresh when a call
-// locks them
+//	overflowLimiters           drops the shared limiters of removed patterns; all others refresh when locked
 //	Resource.setLimits         for each resource; Collector.mu is released after each one
 
 // SetLimits replaces all limits while calls continue. The new limits of a resource replace its old ones in one step.

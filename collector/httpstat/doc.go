@@ -5,12 +5,12 @@
 //	http.ListenAndServe(addr, httpstat.Mux(c, mux))
 //
 // The resource of a request is the route that it matches, never its raw path, because the number of names must be
-// small. The route must be known before the handler runs, because a call passes when it enters. There are three ways to
-// determine it: [Mux] looks it up in an http.ServeMux, [Route] wraps the handler of one route, and [Handler] takes a
-// function. Requests that match no route share the name [Unmatched].
+// small. The route must be known before the handler runs, because a call is counted as passed when it enters. There are
+// three ways to determine the route: [Mux] looks it up in an http.ServeMux, [Route] wraps the handler of one route, and
+// [Handler] takes a function. Requests that match no route share the name [Unmatched].
 //
 // If the routes of a service are unknown, [PathName] makes names from paths. Clients can invent paths. With [Earn], a
-// name gets a resource only after the service has answered it with success; see [Names].
+// name gets a resource only after the service has responded to a request of this name with success; see [Names].
 //
 // [Origin] and [OriginHeader] set the origin of a request: its sender. Limits are checked before the handler runs. The
 // response to a refused request is 429.
@@ -22,8 +22,8 @@
 // # Statuses
 //
 // A request is counted with the status of its response: the first final status that the handler wrote, 200 if the
-// handler wrote none, or 101 if it hijacked the connection. A request that a limit refused is a block, not a
-// completion, and has no code.
+// handler wrote no status, or 101 if the handler hijacked the connection. A request that a limit refused is a block,
+// not a completion, and has no code.
 //
 // If a handler panics before it writes a status, the request has no code: net/http closes the connection, and the
 // client gets no response. If the handler panics after it has written a status, the request has this status. The client
@@ -31,26 +31,28 @@
 // panics and sends a status, use [Recovered].
 //
 // If the client hangs up before the response begins, the status is [StatusClientClosedRequest], 499 as in the log of
-// nginx. The status that the handler writes afterwards is ignored. If the response has begun before the hang-up, the
-// request keeps the status of the response. A response begins with the first status, byte or flush of the handler.
-// There is one exception: on HTTP/1, the response to a request with a body begins when net/http sends its header.
-// net/http delays the header until two kilobytes are written, until a flush, or until the handler returns.
+// nginx. The status that the handler writes afterwards is ignored. If the response has begun before the client hangs
+// up, the request keeps the status of the response. A response begins with the first status, byte or flush of the
+// handler. There is one exception: on HTTP/1, the response to a request with a body begins when net/http sends its
+// header. net/http delays the header until two kilobytes are written, until a flush, or until the handler returns.
 //
-// httpstat recognizes a hang-up by the context of the request: net/http cancels it without a cause. A service may
-// cancel the contexts of its requests itself, for example the BaseContext of its server at shutdown. It should then
-// give a cause (context.WithCancelCause). Otherwise these requests count as hang-ups.
+// httpstat recognizes that the client has hung up by the context of the request: net/http then cancels the context
+// without a cause. A service may cancel the contexts of its requests itself, for example the BaseContext of its server
+// at shutdown. The service should then pass a cause (context.WithCancelCause). Otherwise httpstat takes the clients of
+// these requests for clients that hung up.
 //
 // The response to a gRPC call has HTTP status 200, and the gRPC code in the field grpc-status of its trailers or its
-// header. A POST request is a gRPC call if its content type begins with application/grpc. It is counted with the gRPC
-// code if the response has one. The documentation of package grpcstat lists the codes that are exceptions. The statuses
-// of [Exception] are exceptions for gRPC calls, too. gRPC-Web sends the trailers in the body, so only a code in the
-// header is visible.
+// header. A POST request is a gRPC call if its content type begins with application/grpc. A gRPC call is counted with
+// the gRPC code if the response has one. The documentation of package grpcstat lists the codes that are exceptions. The
+// statuses of [Exception] are exceptions for gRPC calls, too. gRPC-Web sends the trailers in the body, so only a code
+// in the header is visible.
 //
 // A status of 500 or more is an exception, for handlers and for [Transport], unless [Exception] changes this. A panic
 // of a handler is an exception, too, and propagates. This includes http.ErrAbortHandler, the panic that aborts a
-// response. It is no exception if the client has hung up.
+// response. http.ErrAbortHandler is no exception if the client has hung up.
 //
-// OpenTelemetry has the same rule for servers. For clients, it counts 400 and more as errors. To do the same, use
+// OpenTelemetry has the same rule for servers. For clients, it counts statuses of 400 and more as errors. To count them
+// as exceptions, use
 //
 //	httpstat.Exception(func(status int) bool { return status >= 400 })
 //
@@ -60,8 +62,9 @@
 //
 // # Routers and frameworks
 //
-// One ServeMux can be the handler of a route of another one. Requests are then counted with the full pattern of both.
-// If the outer route strips a prefix, use [StripPrefix] instead of http.StripPrefix to keep the full pattern:
+// An http.ServeMux can be the handler of a route of another ServeMux. A request is then counted under the full pattern,
+// which includes the pattern in the inner ServeMux. If the outer route strips a prefix, use [StripPrefix] instead of
+// http.StripPrefix, so that the full pattern is known:
 //
 //	mux.Handle("/api/", httpstat.StripPrefix("/api", users)) // GET /api/users/{id}
 //
@@ -70,11 +73,11 @@
 //
 // # Caveats
 //
-// A request that passes two of these handlers is one inbound call. It counts for both resources, the inner one nested
-// below the outer one. A sum over resources therefore contains it twice.
+// A request that passes two handlers of this package is one inbound call. It counts for both resources; the inner
+// resource is nested below the outer resource. A sum over resources therefore contains the request twice.
 //
 // The recorded status is the status that the handler wrote. Outer middleware that replaces the response, as
-// http.TimeoutHandler does, is not visible. Install such middleware inside.
+// http.TimeoutHandler does, is not visible. Install such middleware inside the handlers of this package.
 //
 // # The handler's request and writer
 //
@@ -85,9 +88,9 @@
 // upload.
 //
 // The ResponseWriter that handlers get implements http.Flusher, http.Hijacker, http.CloseNotifier, http.Pusher and
-// io.ReaderFrom exactly if the original ResponseWriter does. It has the methods of http.ResponseController, and Unwrap.
-// If outer middleware has wrapped the ResponseWriter, further methods of that wrapper are only accessible through
-// Unwrap.
+// io.ReaderFrom exactly if the original ResponseWriter does. It also has the optional methods that
+// http.ResponseController calls, and the method Unwrap. If outer middleware has wrapped the ResponseWriter, further
+// methods of that wrapper are only accessible through Unwrap.
 //
 // The handler of an HTTP/1 request with a body gets the ResponseWriter of net/http itself, because http.MaxBytesReader
 // can close the connection only through it.

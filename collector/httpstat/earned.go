@@ -14,15 +14,16 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// earnedNames holds the earned names. An earned name is in use, or only remembered:
+// earnedNames holds the earned names: a request of each such name has succeeded. An earned name is in use, or only
+// remembered:
 //
 //	          first success                 no call for inUseSeconds
 //	unearned ---------------> earned, in use <----------------------> earned, remembered ---> evicted
 //	                                                 next call                (longest idle first)
 //
-// A name in use is never evicted, because the Collector keeps its resource for the same time. Each name in use belongs
-// to a host. A host that has its share of the names in use gets no further one. Remembered names belong to no host. If
-// there are too many names, the longest-idle remembered ones are evicted.
+// A name in use is never evicted, because the Collector keeps the resource of the name for the same time. Each name in
+// use belongs to a host. A host that has its share of the names in use gets no further name. Remembered names belong to
+// no host. If there are too many names, the longest-idle remembered names are evicted.
 type earnedNames struct {
 	maxInUse   int
 	byName     map[string]*earnedName
@@ -34,13 +35,13 @@ type earnedNames struct {
 	evictions int // number of calls of evict; each invalidates every NameCache
 }
 
-// earnedName is an earned name.
+// earnedName is an earned name with its number of calls and the time of its last call.
 type earnedName struct {
 	savedName
 	owner *host // host to which the name belongs; nil if the name is not in use
 }
 
-// host is the address of a client, with the number of names in use that belong to it.
+// host is the address of a client, with the number of names in use that belong to the client.
 type host struct {
 	address string
 	names   int
@@ -64,9 +65,9 @@ func newEarnedNames(maxInUse int) *earnedNames {
 	return &earnedNames{maxInUse: maxInUse, byName: map[string]*earnedName{}, byHost: map[string]*host{}}
 }
 
-// lookup returns the name in b in the form of CleanName. It also returns the earned name with this form, or nil if the
-// name is not earned. b is a name from the path tree. The parameter plain avoids an allocation: if b equals plain,
-// lookup returns plain instead of a copy of b.
+// lookup returns the name in b in the form of [collector.CleanName]. It also returns the entry of this name in byName,
+// or nil if the name is not earned. b is a name that pathTree.name has made. plain is the name before the path tree
+// replaced values by "*". It avoids an allocation: if b equals plain, lookup returns plain instead of a copy of b.
 func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName) {
 	if x = e.byName[string(b)]; x != nil {
 		return x.Name, x
@@ -78,9 +79,9 @@ func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName
 	return name, e.byName[name]
 }
 
-// use records a call of the earned name x at the time now, and returns the status of the name. x is nil for a name that
-// is not earned. If the name is only remembered, use takes it into use again. This can fail because the table, or the
-// share of the host, is full; use then returns Unearned.
+// use records a call of the earned name x by client at the time now, and returns the status of the name. x is nil for a
+// name that is not earned. If x is only remembered, use takes it into use again. If no more names can be in use, or the
+// host of client has its share of them, use returns Unearned.
 func (e *earnedNames) use(x *earnedName, client string, now int64) NameStatus {
 	if x == nil {
 		return Unearned
@@ -95,8 +96,8 @@ func (e *earnedNames) use(x *earnedName, client string, now int64) NameStatus {
 	return Earned
 }
 
-// earn adds a name after its first successful call. It counts the name in refused if the table, or the share of the
-// host, is full.
+// earn adds a name after its first successful call. If no more names can be in use, or the host of client has its share
+// of them, earn adds 1 to refused instead.
 func (e *earnedNames) earn(name, client string, now int64) {
 	x := &earnedName{savedName: savedName{Name: strings.Clone(name), Calls: 1, Last: now}}
 	if !e.activate(x, client, now) {
@@ -109,8 +110,8 @@ func (e *earnedNames) earn(name, client string, now int64) {
 	e.byName[x.Name] = x
 }
 
-// activate takes a name into use, for the host of client. It reports false if the host may not have one more name in
-// use.
+// activate takes the name x into use, for the host of client. It returns false if the host may not have one more name
+// in use.
 func (e *earnedNames) activate(x *earnedName, client string, now int64) bool {
 	address := clientip.OfAddress(client)
 	// expire scans all names, so call it only if the host would be refused without it.
@@ -128,8 +129,8 @@ func (e *earnedNames) activate(x *earnedName, client string, now int64) bool {
 	return true
 }
 
-// mayActivate reports whether a host may have one more name in use. An empty address is an unknown host, which has no
-// share.
+// mayActivate reports whether the host with this address may have one more name in use. An empty address is an unknown
+// client. For all unknown clients together, the only bound is maxInUse.
 func (e *earnedNames) mayActivate(address string) bool {
 	own := 0
 	if h := e.byHost[address]; h != nil && address != "" {
@@ -138,7 +139,7 @@ func (e *earnedNames) mayActivate(address string) bool {
 	return fairshare.MayHave(own, e.inUse, e.maxInUse)
 }
 
-// deactivate makes a name in use a remembered name.
+// deactivate changes x from a name in use to a remembered name.
 func (e *earnedNames) deactivate(x *earnedName) {
 	if x.owner.names--; x.owner.names == 0 {
 		delete(e.byHost, x.owner.address)
@@ -147,7 +148,8 @@ func (e *earnedNames) deactivate(x *earnedName) {
 	e.inUse--
 }
 
-// expire deactivates idle names. It scans all names, so it does nothing if the last scan was less than a minute ago.
+// expire deactivates the names in use whose last call was more than inUseSeconds before now. It scans all names, so it
+// does nothing if the last scan was less than a minute ago.
 func (e *earnedNames) expire(now int64) {
 	if now < e.nextExpiry {
 		return
@@ -162,8 +164,8 @@ func (e *earnedNames) expire(now int64) {
 
 func (x *earnedName) isIdle(now int64) bool { return now-x.Last > inUseSeconds }
 
-// evict removes a tenth of all names, but no name in use. It removes the longest-idle names first. Among equally idle
-// names, it removes those with the fewest calls first.
+// evict removes maxInUse remembered names, a tenth of all names: the longest-idle names, and among equally idle names
+// those with the fewest calls.
 func (e *earnedNames) evict() {
 	var idle []*earnedName
 	for _, x := range e.byName {
@@ -180,15 +182,15 @@ func (e *earnedNames) evict() {
 	}
 }
 
-// halve halves the counts of all names.
+// halve halves the number of calls of each name.
 func (e *earnedNames) halve() {
 	for _, x := range e.byName {
 		x.Calls /= 2
 	}
 }
 
-// Save writes the earned names to a file, for [Names.Load]. After a crash, the file has either the old or the new
-// content.
+// Save writes the earned names to the file path, for [Names.Load]. After a crash, the file has either the old or the
+// new content.
 func (n *Names) Save(path string) error {
 	n.saveMu.Lock()
 	defer n.saveMu.Unlock()
@@ -201,9 +203,9 @@ func (n *Names) Save(path string) error {
 	return atomicfile.Replace(path, list)
 }
 
-// Load reads names that Save has written. They become remembered names: earned, but not in use. A missing file is not
-// an error. If Load cannot read the file, it renames the file and returns an error with the new file name. The Names
-// stays usable, but the names in the file must be earned again.
+// Load reads the names that Save has written to the file path. These names are then earned, but not in use until their
+// next call. A missing file is not an error. If Load cannot read the file, it renames the file and returns an error
+// with the new file name. The Names stays usable, but the names in the file must be earned again.
 func (n *Names) Load(path string) error {
 	list, err := atomicfile.Load[[]savedName](path, nil)
 	if err != nil {
@@ -212,7 +214,7 @@ func (n *Names) Load(path string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.opts.Now().Unix()
-	// Sort by calls, so that the most called values get the slots of the tree.
+	// Sort by calls, so that the most called values get the slots of the path tree first.
 	slices.SortStableFunc(list, func(a, b savedName) int { return cmp.Compare(b.Calls, a.Calls) })
 	for _, x := range list {
 		name := collector.CleanName(x.Name)

@@ -21,8 +21,8 @@ func (e StatusError) Error() string { return fmt.Sprintf("httpstat: status %d", 
 
 // Mux counts the requests to mux under the pattern that they match, such as "GET /users/{id}". The handler of a pattern
 // can be another ServeMux. Mux then uses the inner pattern, with the prefix of [StripPrefix] in front. If the inner
-// ServeMux has its own Mux, both count the request: the inner resource is below the outer one in the call tree, and the
-// request is one inbound call.
+// ServeMux is wrapped by Mux, too, both handlers count the request: in the call tree, the inner resource is below the
+// outer resource, and the request is one inbound call.
 //
 // Mux routes each request twice, because it needs the pattern before the handler runs. A nil Collector counts nothing.
 func Mux(c *collector.Collector, mux *http.ServeMux, opts ...Option) http.Handler {
@@ -35,7 +35,7 @@ func Route(c *collector.Collector, resource string, next http.Handler, opts ...O
 }
 
 // Handler counts the requests to next. The function name returns the resource of a request, or an empty name for
-// [Unmatched]. It runs before next, so it can use only data that are available then. Calls that next makes with the
+// [Unmatched]. The function name runs before next, so it cannot use data that next sets. Calls that next makes with the
 // context of the request are nested below the request. If a limit refuses a request, next does not run, and the
 // response is 429 with Retry-After; see [Refused]. A nil Collector counts nothing.
 func Handler(c *collector.Collector, name func(*http.Request) string, next http.Handler, opts ...Option) http.Handler {
@@ -72,15 +72,15 @@ func New(c *collector.Collector, opts ...Option) *Middleware {
 }
 
 // Serve counts a request as a call of resource ([Unmatched] if empty), and calls next once. If a limit refuses the
-// request, Serve does not call next: it sends the response itself and returns false. Everything else is as described at
-// [Handler]. A framework that delays the status must call WriteHeader before next returns.
+// request, Serve does not call next: it sends the response itself and returns false. In all other respects Serve counts
+// a request as [Handler] does. A framework that delays the status must call WriteHeader before next returns.
 func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, resource string, next http.Handler) (passed bool) {
 	return m.ServeInner(w, w, r, resource, next)
 }
 
-// ServeInner is [Middleware.Serve] for a framework whose writer contains another writer that middleware can replace. w
-// is the writer of the framework, and inner is the writer in it. If a limit refuses the request, the response goes to
-// w. Otherwise next gets a ResponseWriter, which may be inner itself. While it runs, the framework's writer must use
+// ServeInner is [Middleware.Serve] for a framework whose ResponseWriter contains another ResponseWriter that middleware
+// can replace. w is the framework's writer, and inner is the writer that w contains. If a limit refuses the request,
+// the response goes to w. Otherwise next gets a ResponseWriter, which may be inner itself. While next runs, w must use
 // this ResponseWriter instead of inner.
 func (m *Middleware) ServeInner(
 	w, inner http.ResponseWriter, r *http.Request, resource string, next http.Handler,
@@ -92,22 +92,26 @@ func (m *Middleware) ServeInner(
 	return m.serve(w, inner, r, resource, next)
 }
 
-// serve counts a request. The order of its steps guarantees that each call that enters also exits, exactly once:
+// serve implements Serve and ServeInner. The order of its steps guarantees that each call that enters also exits,
+// exactly once:
 //
-//  1. Options: trace, origin, Names.decide. They call functions of the user. If one panics, nothing is counted.
+//  1. Options: trace, origin, Names.decide. They call functions that the user has set. If such a function panics,
+//     nothing is counted.
 //  2. Enter: check limits, pass. A refused request ends here, with the handler of Refused.
-//  3. Wrap: record, lend. They record the status, and copy the request.
-//  4. Handle: handle runs next. It exits the call even if next panics.
+//  3. Wrap: record wraps inner to record the status, and lend copies the request.
+//  4. Handle: handle runs next, and ends the call even if next panics.
 //  5. Learn: Names.Learn. It runs only if next returned.
 //
-// The response to a refused request goes to w. The response of next goes to inner, where it is recorded.
+// The response to a refused request goes to w. The response of next goes to inner, through the wrapper that records the
+// status.
 func (m *Middleware) serve(
 	w, inner http.ResponseWriter, r *http.Request, resource string, next http.Handler,
 ) (passed bool) {
 	if resource == "" {
 		resource = Unmatched
 	}
-	// All requests share m.always, so append to a copy. Requests without further options need no copy.
+	// All requests share m.always, so further options are appended to a copy of it. Requests without further options
+	// need no copy.
 	opts := m.always
 	trace := ""
 	if m.trace != nil {
@@ -126,7 +130,8 @@ func (m *Middleware) serve(
 	if m.names != nil {
 		resource, opts, learn = m.names.decide(m.c, resource, r, opts)
 	}
-	// All functions of the options have run before Enter. If one panics or blocks, no call is in flight.
+	// All functions of the options have run before Enter. A function that panics or blocks therefore leaves no call in
+	// flight.
 	ctx, e, err := m.c.Enter(r.Context(), resource, opts...)
 	if err != nil {
 		m.refused.ServeHTTP(w, r)
@@ -141,8 +146,9 @@ func (m *Middleware) serve(
 	return true
 }
 
-// record returns the writer w, which records the response to r, and the ResponseWriter for the handler. The handler of
-// an HTTP/1 request with a body gets net/http's own writer, see [serverFields].
+// record returns the writer w, which records the response to r that goes to the ResponseWriter to. It also returns
+// wrapped, the ResponseWriter for the handler. The handler of an HTTP/1 request with a body gets net/http's own writer,
+// see [serverFields].
 func record(to http.ResponseWriter, r *http.Request) (w *writer, wrapped http.ResponseWriter) {
 	if r.Body != nil && r.Body != http.NoBody {
 		if fieldsOf(to) != nil {
@@ -154,7 +160,8 @@ func record(to http.ResponseWriter, r *http.Request) (w *writer, wrapped http.Re
 	return w, wrapped
 }
 
-// tooMany responds to a refused request. A limit on QPS has quota again after a second, so that is the Retry-After.
+// tooMany responds to a refused request. A limit on QPS has quota again after a second at the latest, so the field
+// Retry-After is 1.
 func tooMany(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, http.StatusText(http.StatusTooManyRequests), http.StatusTooManyRequests)

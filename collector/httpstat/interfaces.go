@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// Bits of a number that says which optional interfaces a ResponseWriter has: http.Flusher, http.Hijacker,
+// Each bit represents an optional interface that a ResponseWriter can have: http.Flusher, http.Hijacker,
 // http.CloseNotifier, http.Pusher and io.ReaderFrom.
 const (
 	flushes = 1 << iota
@@ -17,12 +17,12 @@ const (
 	reads
 )
 
-// httpCloseNotifier has the method of http.CloseNotifier. The name http.CloseNotifier is deprecated, but gin and older
-// handlers use the interface.
+// httpCloseNotifier has the same method as http.CloseNotifier. Linters report uses of http.CloseNotifier, because it is
+// deprecated, but gin and older handlers need the method.
 type httpCloseNotifier interface{ CloseNotify() <-chan bool }
 
-// knownAbilities caches the bits of the type of ResponseWriter that was seen first. Most services have only one type.
-// Each of the five type assertions that the cache saves takes some nanoseconds.
+// knownAbilities caches the result of abilitiesOf for the first type of ResponseWriter. Most services have only one
+// such type. Each of the five type assertions that the cache saves takes some nanoseconds.
 var knownAbilities atomic.Pointer[abilities]
 
 type abilities struct {
@@ -58,10 +58,11 @@ func abilitiesOf(to http.ResponseWriter) int {
 	return has
 }
 
-// wrap returns a ResponseWriter that wraps to and records into w. It has exactly the optional interfaces of to, because
-// handlers may behave differently if an interface is missing or added. Each combination of interfaces needs its own
-// struct type, which gets its methods from its embedded fields. The first field is the writer w, and all other fields
-// point to it. One allocation therefore makes both w and the ResponseWriter.
+// wrap returns the ResponseWriter wrapped, which writes to the ResponseWriter to and records the response in w. wrapped
+// has exactly the optional interfaces of to, because handlers may behave differently if an interface is missing or
+// added. Each combination of interfaces needs its own struct type, which gets its methods from its embedded fields. The
+// first field is the writer w, and all other fields point to it. A single allocation therefore contains both w and
+// wrapped.
 func wrap(to http.ResponseWriter) (w *writer, wrapped http.ResponseWriter) {
 	switch abilitiesOf(to) {
 	case flushes:

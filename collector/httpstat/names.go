@@ -22,18 +22,20 @@ type NamesOptions struct {
 	// Given lists names that need not be earned, such as the patterns of routes. Pass them to
 	// [collector.Options].Given, too.
 	Given []string
-	// MaxNames is the maximum number of earned names in use, [DefaultMaxNames] if zero. Choose the number of resources
-	// of the Collector. A name is in use until [collector.DefaultHistory] after its last call. Afterwards it is idle,
-	// but stays earned: Names remembers up to ten times MaxNames names in all.
+	// MaxNames is the maximum number of earned names in use, [DefaultMaxNames] if zero. Set MaxNames to the maximum
+	// number of resources of the Collector. A name stays in use until [collector.DefaultHistory] has passed since its
+	// last call. Afterwards it is no longer in use, but stays earned: Names keeps up to ten times MaxNames earned names
+	// in all.
 	MaxNames int
 	// MaxValues is the maximum number of values of one path segment that keep their own name, [DefaultMaxValues] if
 	// zero. All other values of the segment are named "*".
 	MaxValues int
-	// Host returns the address of the client that sends a request; nil means RemoteAddr. Behind a trusted proxy it
-	// should return the address that the proxy reports. All addresses of an IPv6 /64 are one client. If the address is
-	// empty, the client is unknown, and has no share of the names.
+	// Host returns the address of the client that sends a request; nil means RemoteAddr. Behind a trusted proxy, Host
+	// should return the client's address that the proxy reports. All addresses of an IPv6 /64 are one client. If the
+	// address is empty, the client is unknown. All unknown clients together may earn as many names as there are free
+	// slots.
 	Host func(*http.Request) string
-	// Now replaces the clock.
+	// Now replaces time.Now.
 	Now func() time.Time
 }
 
@@ -41,7 +43,7 @@ type NamesOptions struct {
 type NameStatus uint8
 
 const (
-	// Unearned means that no call of the name has succeeded yet. Its calls are counted as [Unmatched].
+	// Unearned means that no call of the name has succeeded yet. Calls of the name are counted as [Unmatched].
 	Unearned NameStatus = iota
 	// Earned means that the service has answered a call of the name with success.
 	Earned
@@ -52,20 +54,22 @@ const (
 // Names decides which names become resources, for services whose names are made from requests, for example from their
 // paths. Without this decision, clients could fill the table of resources with invented paths.
 //
-// A name is earned when the service answers it with success: status 2xx, 101 or 304. Redirects, 401, 403, 404, 405 and
-// errors earn nothing, because gateways answer any path with them. Names keeps the most recently used earned names.
-// They stay earned even after the Collector has retired their resource, and across restarts with [Names.Save]. Names in
-// NamesOptions.Given need not be earned.
+// A name is earned when the service responds to a request of the name with success: status 2xx, 101 or 304. Redirects,
+// 401, 403, 404, 405 and errors earn nothing, because gateways respond to any path with these statuses. Names keeps the
+// most recently used earned names. They stay earned even after the Collector has retired their resource, and across
+// restarts with [Names.Save]. Names in NamesOptions.Given need not be earned.
 //
-// A service may answer every path with success. Names therefore also limits the values of a path segment. At each
-// position of a path, at most MaxValues values keep their own name. All others are named "*". The most called values
-// win: a new value replaces the least called one when it has more than twice as many calls.
+// A service may respond to every path with success. Names therefore also limits the number of values of a path segment.
+// At each position of a path, at most MaxValues values appear in names. All other values are replaced by "*". The
+// values with the most calls are kept: a new value replaces the kept value with the fewest calls once the new value has
+// more than twice as many calls.
 //
-// Neither rule lets a call bypass a limit. If a limit matches the full name and not the name with "*", the call keeps
-// its full name. Limits check an unearned name unchanged, although its calls are counted as [Unmatched].
+// Neither rule lets a call bypass a limit. If a limit matches the full name of a call and not its name with "*", the
+// call keeps its full name. Limits check an unearned name unchanged, although its calls are counted as [Unmatched].
 //
-// A host can earn a name only if a slot is free. In addition, it must have fewer names in use than there are free
-// slots, or fewer than eight. A single host therefore gets at most half of all names, or eight if that is more.
+// At most MaxNames names are in use. A host (an IP address or an IPv6 /64) can earn a further name only if fewer names
+// are in use. In addition, the host must have fewer names in use than can still be added, or fewer than eight. A single
+// host therefore gets at most half of MaxNames names, or eight if that is more.
 //
 // Create a Names with [NewNames]. It is safe for concurrent use. Decisions depend only on the calls, their order and
 // the time. The memory is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision takes a lock,
@@ -97,7 +101,7 @@ func NewNames(o NamesOptions) (*Names, error) {
 		o.Now = time.Now
 	}
 	var errs []error
-	const maxValues = 1000 // pathTree.tryPromote scans all values of a segment
+	const maxValues = 1000 // upper bound of MaxValues, because pathTree.tryPromote scans all values of a segment
 	if o.MaxNames < 1 {
 		errs = append(errs, fmt.Errorf("httpstat: MaxNames is %d; the minimum is 1", o.MaxNames))
 	}
@@ -119,7 +123,7 @@ func NewNames(o NamesOptions) (*Names, error) {
 	return n, nil
 }
 
-// Name returns the name under which a call is counted and limited, and the status of this name. The plain name is the
+// Name returns the name under which a call is counted and limited, and the status s of this name. The plain name is the
 // name that [PathName] makes: a method and a path. The client is an address with or without a port, or empty if
 // unknown. If the status is Unearned, limits apply to the call by the returned name. The call itself is counted as
 // [Unmatched], unless the Collector has a resource of this name; see [collector.FallbackResource].
@@ -148,15 +152,16 @@ func (n *Names) Learn(plain, client string, status int) {
 }
 
 // NameCache caches the result of [Names.Observe] for one plain name. It is useful for names that repeat often, as in
-// access logs. It points to the counters of the name:
+// access logs. The cache points to the counters of the name:
 //
 //	NameCache                earnedNames, pathTree
 //	├── name    -----------> "GET /users/:id"     its count, and the time of its last call
 //	├── nodes   -----------> users, :id           the nodes of the pathTree that count the call
 //	└── changes              value of Names.changes when the cache was filled
 //
-// While Names.changes returns the same value, the name and the nodes are valid, and a call updates them without a
-// lookup. The zero value is an empty cache. A NameCache belongs to one Names, one plain name and one goroutine.
+// While Names.changes still returns the value in the field changes, the fields name and nodes are valid, and Observe
+// updates the counters without a lookup. The zero value is an empty cache. A NameCache belongs to one Names, one plain
+// name and one goroutine.
 type NameCache struct {
 	name    *earnedName
 	nodes   []*pathNode // nodes of the path in the tree
@@ -164,8 +169,8 @@ type NameCache struct {
 }
 
 // Observe combines Name and Learn for a call that has ended, such as a call in a log. It stores the result in cache,
-// unless cache is nil. Later calls with the same plain name and cache take a tenth of the time. When the name for any
-// plain name may have changed, the cache becomes invalid, and the next call fills it again.
+// unless cache is nil. Later calls of Observe with the same plain name and cache take a tenth of the time. The cache
+// becomes invalid when the name for any plain name may have changed; the next call of Observe then fills it again.
 func (n *Names) Observe(plain, client string, status int, cache *NameCache) (name string, s NameStatus) {
 	if !Success(status) {
 		return n.Name(plain, client)
@@ -179,7 +184,7 @@ func (n *Names) Observe(plain, client string, status int, cache *NameCache) (nam
 	if n.given[plain] {
 		return plain, Given
 	}
-	// Use the name from before this call: its own success must not change its name.
+	// Return the name from before this call, even if the success of the call changes the name.
 	var b [pathSize]byte
 	learned, before := n.paths.learn(b[:0], plain)
 	after, x := n.earned.lookup(learned, plain)
@@ -198,8 +203,8 @@ func (n *Names) Observe(plain, client string, status int, cache *NameCache) (nam
 // changes returns a number that increases whenever the name for some plain name may have changed.
 func (n *Names) changes() int { return n.paths.changes + n.earned.evictions }
 
-// earn counts a successful call of a name. x is the earned name. If x is nil, the name is not earned, and earn tries to
-// earn it.
+// earn counts a successful call of a name by client. x is the entry of the name in earnedNames. If x is nil, the name
+// is not earned yet, and earn adds it.
 func (n *Names) earn(x *earnedName, name, client string) {
 	if n.paths.seen == 0 { // learn has just halved the counts of the tree
 		n.earned.halve()
@@ -211,12 +216,13 @@ func (n *Names) earn(x *earnedName, name, client string) {
 	n.earned.earn(name, client, n.opts.Now().Unix())
 }
 
-// pathSize is the size of the buffer for a name on the stack. Longer names cost an allocation in each decision.
+// pathSize is the size of the buffer for a name on the stack. A longer name costs an allocation each time the name of a
+// call is determined.
 const pathSize = 128
 
 // decide returns the name of a request and the options of its call. It also returns a function that records the status
-// of the response, or nil if the name is given. plain is the name that the name function has made. If replacing values
-// of plain by "*" would bypass a limit, the call keeps the name plain.
+// of the response, or nil if the name is given. plain is the name that the function name of [Handler] has returned for
+// r. If the call would bypass a limit because Names replaces values of plain by "*", the call keeps the name plain.
 func (n *Names) decide(
 	c *collector.Collector, plain string, r *http.Request, opts []collector.CallOption,
 ) (string, []collector.CallOption, func(int)) {
@@ -240,7 +246,7 @@ func Success(status int) bool {
 	return status >= 200 && status < 300 || status == http.StatusSwitchingProtocols || status == http.StatusNotModified
 }
 
-// options returns the options of a call whose name has this status.
+// options returns the options for [collector.Collector.Enter] of a call whose name has the status s.
 func (s NameStatus) options() []collector.CallOption {
 	switch s {
 	case Unearned:

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Option configures how requests are counted. [Transport] supports [Exception] and [Skip] only; all other options
-// concern incoming requests.
+// Option configures how requests are counted. [Transport] supports only [Exception] and [Skip]; all other options are
+// for incoming requests.
 //
-// Several options take a function. So does [Handler]: its function name names requests. These functions run before a
-// request enters, even if a limit then refuses the request. If one of them panics, the panic propagates, and the
-// request is not counted. The function of [Exception] is different: it runs after the response. If it panics, the
-// request is counted as an exception.
+// Several options take a function. [Handler] also takes a function, name, which returns the resource of a request. All
+// these functions run before a request enters, even if a limit then refuses the request. If such a function panics, the
+// panic propagates, and the request is not counted. The function of [Exception] is different: it runs after the
+// response. If it panics, the request is counted as an exception.
 type Option func(*settings)
 
-// settings holds the values of the options. A function is nil if its option is not set.
+// settings holds the values of the options. A field of a function type is nil if its option is not set.
 type settings struct {
 	origin    func(*http.Request) string
 	entrance  string
@@ -27,7 +27,7 @@ type settings struct {
 	names     *Names
 }
 
-// apply returns the default settings, changed by opts.
+// apply returns the settings that result from opts. Settings without an option have their defaults.
 func apply(opts []Option) *settings {
 	s := &settings{entrance: DefaultEntrance, refused: http.HandlerFunc(tooMany), exception: serverError}
 	for _, o := range opts {
@@ -37,9 +37,10 @@ func apply(opts []Option) *settings {
 }
 
 // Exception sets the function that selects the statuses that are exceptions. Without the option, or if the function is
-// nil, statuses of 500 and more are exceptions. The function gets the status with which the request is counted.
-// Handlers that panic and calls that end with an error are always exceptions. [collector.Options].Exception decides
-// last: it receives a [StatusError] for a status that is an exception here, and can reject it.
+// nil, statuses of 500 and more are exceptions. The function gets the status with which the request is counted. A
+// request whose handler panics, and a call of [Transport] that ends with an error, are exceptions whatever the function
+// returns. [collector.Options].Exception decides last: it receives a [StatusError] for a status for which the function
+// returned true, and can decide that the call is no exception.
 func Exception(is func(status int) bool) Option {
 	if is == nil {
 		is = serverError
@@ -47,7 +48,7 @@ func Exception(is func(status int) bool) Option {
 	return func(s *settings) { s.exception = is }
 }
 
-// serverError is the default rule of Exception.
+// serverError is the default function of [Exception].
 func serverError(status int) bool { return status >= http.StatusInternalServerError }
 
 // failure returns the error of a status, or nil if the status is no exception.
@@ -73,18 +74,18 @@ func (s *settings) skips(r *http.Request) bool {
 
 // Origin sets a function that returns the sender of a request: the name of a client, a calling service or a tenant. An
 // empty name means no origin. A name that is too long or not valid UTF-8 is changed as described at
-// [collector.CleanName]. [collector.Options].MaxOrigins limits the number of names.
+// [collector.CleanName]. [collector.Options].MaxOrigins limits how many senders are counted separately.
 func Origin(of func(*http.Request) string) Option { return func(s *settings) { s.origin = of } }
 
-// OriginHeader takes the origin from a header of the request. Clients can send any value in the header.
+// OriginHeader takes the origin from the header field with this name. Clients can send any value in the field.
 // [collector.Options].MaxOrigins limits how many values are counted separately.
 func OriginHeader(name string) Option {
 	return Origin(func(r *http.Request) string { return r.Header.Get(name) })
 }
 
-// Earn requires that names are earned, see [Names]. Use it if the name function makes names from requests, as the
-// function of [PathName] does. Calls of unearned names are counted as [Unmatched], but limited by their own name. Earn
-// is not useful with [Mux] and [Route], whose names come from code.
+// Earn makes n decide which names become resources: a name must be earned, see [Names]. Use it if the name function
+// makes names from requests, as the function of [PathName] does. Calls of unearned names are counted as [Unmatched],
+// but limited by their own name. Earn is not useful with [Mux] and [Route], whose names come from code.
 func Earn(n *Names) Option { return func(s *settings) { s.names = n } }
 
 // Entrance sets the entrance of the requests; the default is [DefaultEntrance]. A service with several listeners, such
@@ -100,10 +101,10 @@ func Refused(h http.Handler) Option {
 	return func(s *settings) { s.refused = h }
 }
 
-// Recovered sets the status of requests whose handler panicked before it wrote one. Without the option, or with 0, such
-// requests have no code. Use the option inside other middleware that recovers panics and sends a status, such as the
-// 500 of most frameworks. The option does not apply to http.ErrAbortHandler, because such middleware lets that panic
-// through. With the option, this package recovers the panic to see its value, and then panics again with the same
+// Recovered sets the status of requests whose handler panicked before it wrote a status. Without the option, or with 0,
+// such requests have no code. Use the option inside other middleware that recovers panics and sends a status, such as
+// the 500 of most frameworks. The option does not apply to the panic http.ErrAbortHandler, because such middleware does
+// not recover it. With the option, this package recovers a panic to get its value, and then panics again with the same
 // value.
 func Recovered(status int) Option { return func(s *settings) { s.recovered = status } }
 

@@ -10,7 +10,7 @@ import (
 // began. This status is never sent. nginx introduced it for its access log.
 const StatusClientClosedRequest = 499
 
-// handle runs the handler next, and ends the call e with the result.
+// handle runs the handler next, and then ends the call e with the status and the error that settle determines.
 func (m *Middleware) handle(
 	e *collector.Entry, trace string, next http.Handler, w *writer, wrapped http.ResponseWriter, r *http.Request,
 ) {
@@ -27,8 +27,8 @@ func (m *Middleware) handle(
 	defer func() {
 		w.giveBack(r)
 		var reason any
-		// Recover a panic only if settle needs its value. The deferred panic below then continues the panic with the
-		// same value.
+		// Recover a panic only if settle needs the value of the panic. The deferred call of panic below then panics
+		// again with the same value.
 		if !returned && (m.recovered != 0 || hungUp(w.ctx)) {
 			if reason = recover(); reason != nil { // nil after runtime.Goexit
 				defer panic(reason)
@@ -50,7 +50,7 @@ func (m *Middleware) handle(
 //	panicked in another way         the written status, or the status of the     ErrPanicked
 //	                                option Recovered if none was written
 //
-// A response is late if the client had hung up before it began.
+// A response is late if the client had hung up before the response began.
 func (m *Middleware) settle(w *writer, returned bool, reason any, err *error, code *collector.Code) {
 	if w.own {
 		w.read()

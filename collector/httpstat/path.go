@@ -15,7 +15,7 @@ const DefaultDepth = 4
 // without the parts that identify a single object:
 //
 //   - A segment that looks like an identifier becomes ":id".
-//   - Empty segments are removed. "." and ".." are resolved, as the service may do.
+//   - Empty segments are removed. "." and ".." are resolved, because the service may resolve them, too.
 //   - All segments beyond depth become one "*". If depth is below 1, it is [DefaultDepth].
 //   - Control characters and | become _.
 //
@@ -27,8 +27,9 @@ const DefaultDepth = 4
 // characters with a digit, and segments longer than 48 bytes. Other strings of letters, digits, - and _ are identifiers
 // if they have sixteen or more characters, at least two digits, and at most one - or _.
 //
-// Such names are a guess. If words identify objects, each word makes a resource, up to the limit of the Collector.
-// Clients can also invent paths. With [Earn], only names that the service answers with success become resources.
+// Such names are a guess. If words in the path identify objects, each word leads to another resource, up to
+// [collector.Options].MaxResources. Clients can also invent paths. With [Earn], a name becomes a resource only if the
+// service has responded to a request of this name with success.
 func PathName(depth int) func(*http.Request) string {
 	return func(r *http.Request) string {
 		return Method(r.Method) + " " + string(appendPath(nil, r.URL.Path, depth))
@@ -49,18 +50,19 @@ func Method(m string) string {
 	}
 }
 
-// AppendPathName appends the name of a method and a path to a buffer, as the function of [PathName] would return it. It
-// is for programs that read logs and have no [http.Request].
+// AppendPathName appends the name of a method and a path to the buffer to. The name is the one that the function
+// PathName(depth) would return. AppendPathName is for programs that read logs and have no [http.Request].
 func AppendPathName(to, method, path []byte, depth int) []byte {
 	return appendPath(append(append(to, Method(string(method))...), ' '), path, depth)
 }
 
-// appendPath appends the path part of a name as described at [PathName].
+// appendPath converts the path p as described at [PathName], and appends the result to the buffer to.
 func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
 	if depth < 1 {
 		depth = DefaultDepth
 	}
-	// left is the number of segments that may still be appended. It is negative once segments were left out.
+	// left is the number of segments that may still be appended. It becomes negative if the path has further segments,
+	// which are left out.
 	begin, left := len(to), depth
 	for i := 0; i < len(p); {
 		end := i
@@ -76,7 +78,7 @@ func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
 			return appendPath(to[:begin], path.Clean("/"+string(p)), depth)
 		}
 		if left--; left < 0 {
-			continue // a ".." may follow, so continue
+			continue // a ".." may follow and remove a segment, so continue
 		}
 		to = append(to, '/')
 		at := len(to)
@@ -94,8 +96,8 @@ func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
 	return to
 }
 
-// makePrintable replaces control characters and | by _. Some output formats must replace them, too. Two names that
-// differ only in these characters are therefore one name in every format.
+// makePrintable replaces control characters and | in b by _. Some output formats cannot represent these characters and
+// would replace them. After makePrintable, a name is the same in all formats.
 func makePrintable(b []byte) {
 	for i, c := range b {
 		if c < ' ' || c == '|' || c == 0x7f {
@@ -107,7 +109,7 @@ func makePrintable(b []byte) {
 // longestWord is the maximum length of a segment that is not an identifier.
 const longestWord = 48
 
-// identifies reports whether a segment looks like an identifier of a single object, see [PathName].
+// identifies reports whether the segment s looks like an identifier of a single object, see [PathName].
 //
 //	4711                                   digits
 //	2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d   UUID
@@ -146,8 +148,8 @@ func identifies(s []byte) bool {
 	}
 }
 
-// date matches a month, a day, or a day with a time. A month is year-month, with a year from 1900 to 2099. A day is
-// year-month-day, month-day-year or day-month-year. Instead of -, the separator can also be . or _.
+// date matches a month, a day, or a day with a time. A month is written year-month, with a year from 1900 to 2099. A
+// day is written year-month-day, month-day-year or day-month-year. Instead of -, the separator can also be . or _.
 var date = regexp.MustCompile(strings.ReplaceAll(
 	`^(?:(?:\d{4}[-._]MM[-._]\d\d|MM[-._]\d\d[-._]\d{4}|\d\d[-._]MM[-._]\d{4})`+ // day
 		`(?:[Tt][\d:.,+Zz-]+)?`+ // time
@@ -157,8 +159,8 @@ var date = regexp.MustCompile(strings.ReplaceAll(
 ))
 
 // isDate reports whether a segment is a date or a month. The regular expression costs as much as all other checks
-// together. isDate therefore first checks whether the third or the fifth byte is a separator. All dates have one there,
-// and few other segments do.
+// together. isDate therefore first checks whether the third or the fifth byte is a separator. All dates have a
+// separator at one of these positions, and few other segments do.
 func isDate(s []byte) bool {
 	return len(s) >= len("2006-01") && (isSeparator(s[2]) || isSeparator(s[4])) && date.Match(s)
 }
@@ -170,8 +172,8 @@ func isEmail(s []byte) bool {
 	return i > 0 && bytes.Contains(bytes.Trim(s[i+1:], "."), []byte("."))
 }
 
-// isToken reports whether a segment looks like a JSON Web Token. The first part of a token is a base64-encoded JSON
-// object, and therefore starts with eyJ.
+// isToken reports whether the segment s looks like a JSON Web Token. The first part of a JSON Web Token is a
+// base64-encoded JSON object, and therefore starts with eyJ.
 func isToken(s []byte) bool {
 	dots := bytes.Count(s, []byte("."))
 	return bytes.HasPrefix(s, []byte("eyJ")) && (dots == 2 || dots == 4)

@@ -7,8 +7,8 @@ import (
 )
 
 // pathTree counts successful calls per path segment, and decides which values of a segment keep their own name. In each
-// node it tracks the most called values of the next segment, at most maxValues of them. All other values share the node
-// "*". In this example maxValues is 2, and the numbers are calls:
+// node it tracks the values of the next segment that have the most calls, at most maxValues of them. All other values
+// share the node "*". In the following example maxValues is 2, and the numbers are calls:
 //
 //	root
 //	└── users                  tracked, 90
@@ -18,16 +18,17 @@ import (
 //	    │   └── *              wildcard: every other value, such as /users/:id/avatar
 //	    └── search             tracked, 20
 //
-// In this tree /users/:id/avatar is named /users/:id/*. The sketch counts its calls under the full path. The value
-// avatar replaces profile once it has more than twice the calls of profile (see tryPromote). All counts are halved
-// periodically, so a value that was busy long ago eventually loses its slot.
+// In this tree the name of the path /users/:id/avatar is /users/:id/*. The sketch counts the calls of this path under
+// the full path. The value avatar replaces profile once avatar has more than twice the calls of profile (see
+// tryPromote). All counts are halved periodically, so a value that was busy long ago eventually loses its slot.
 //
-// The memory is bounded for any requests. Nodes are created only when a value becomes tracked: one for the value, and
-// one for each wildcard on the path to it. At most maxParents nodes have tracked values below them. The sketch has a
-// fixed size for any number of values.
+// The memory is bounded for any requests. Nodes are created only when a value becomes tracked: one node for the value,
+// and one for each wildcard on the path to it that has no node yet. At most maxParents nodes have tracked values below
+// them. The sketch has a fixed size for any number of values.
 //
-// Values are not shared fairly between hosts: the most called values stay, whoever calls them. The share of names (see
-// earnedNames) bounds what a single host can do.
+// The slots for values are not shared fairly between hosts: the values with the most calls are tracked, even if a
+// single host makes all these calls. The share of names of each host (see earnedNames) bounds how many names a single
+// host can add.
 //
 // The tree contains paths only; all methods share it. A nil *pathNode is a node without values.
 type pathTree struct {
@@ -39,7 +40,7 @@ type pathTree struct {
 	order     uint64 // number of values that became tracked so far
 
 	changes int         // incremented by each change of the tree; invalidates every NameCache
-	path    []*pathNode // nodes in which the last learn counted; empty if a value had no node
+	path    []*pathNode // nodes in which the last call of learn counted; empty if a value had no node
 }
 
 // pathNode is one segment of a path, with the segments that follow it.
@@ -48,7 +49,7 @@ type pathNode struct {
 	order    uint64 // pathTree.order when the value became tracked; 0 for a wildcard
 	next     map[string]*pathNode
 	tracked  int    // number of nodes in next that are tracked, not wildcards
-	minCalls uint32 // no tracked node in next has fewer calls; 0 while a slot is free
+	minCalls uint32 // lower bound of the calls of the tracked nodes in next; 0 while a slot is free
 }
 
 const (
@@ -74,8 +75,8 @@ func (x *pathNode) child(segment string) *pathNode {
 	return x.next[segment]
 }
 
-// name appends the plain name to b. In a full node, a value that is not tracked becomes "*". In a node with a free
-// slot, such a value keeps its own name, because its next successful call makes it tracked.
+// name appends the name plain to b, with "*" instead of each value that is not tracked in a full node. In a node with a
+// free slot, a value that is not tracked is kept, because its next successful call makes it tracked.
 func (p *pathTree) name(b []byte, plain string) []byte {
 	method, path, more := strings.Cut(plain, "/")
 	if path == "" {
@@ -98,7 +99,7 @@ func (p *pathTree) name(b []byte, plain string) []byte {
 
 // full reports whether node has no free slot for a new value. There are two cases:
 //
-//   - The node has maxValues tracked values. A new value can then only replace one of them.
+//   - The node has maxValues tracked values. A new value can then only replace one of these values.
 //   - The node has no tracked value, and the tree has maxParents parents already. No value below the node can then
 //     become tracked.
 func (p *pathTree) full(node *pathNode) bool {
@@ -108,9 +109,9 @@ func (p *pathTree) full(node *pathNode) bool {
 // hasNoTracked reports whether no value is tracked below a node, which may be nil.
 func (x *pathNode) hasNoTracked() bool { return x == nil || x.tracked == 0 }
 
-// learn counts a successful call of plain. It appends to b the name that plain has afterwards. The call itself can
-// change the name: a value becomes tracked, or all counts are halved. In these cases before is the name before the
-// call. Otherwise before is nil.
+// learn counts a successful call of the name plain. It appends to b the name that p.name returns for plain after the
+// call. The call can change this name, because a value becomes tracked or all counts are halved. In these two cases,
+// before is the name that p.name returned before the call. Otherwise before is nil.
 func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 	if p.seen++; p.seen >= halveEvery {
 		before = p.name(nil, plain)
@@ -122,7 +123,7 @@ func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 		return append(b, plain...), before
 	}
 	b = append(b, method...)
-	begin, found := len(b), true // found: each value so far had a node
+	begin, found := len(b), true // found is true while each value so far had a node
 	for node := &p.root; more; {
 		var value string
 		value, path, more = strings.Cut(path, "/")
@@ -156,9 +157,9 @@ func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 	return b, before
 }
 
-// learnAgain counts another call at the nodes at which learn has counted an earlier call of the same name. The tree
-// must not have changed since then. If nodes is empty, or if all counts must be halved, learnAgain counts nothing and
-// returns false. The caller must then use learn.
+// learnAgain counts another call in nodes, the nodes in which learn has counted an earlier call of the same name. The
+// tree must not have changed since the earlier call. If nodes is empty, or if all counts must be halved, learnAgain
+// counts nothing and returns false. The caller must then use learn.
 func (p *pathTree) learnAgain(nodes []*pathNode) bool {
 	if len(nodes) == 0 || p.seen+1 >= halveEvery {
 		return false
@@ -170,9 +171,10 @@ func (p *pathTree) learnAgain(nodes []*pathNode) bool {
 	return true
 }
 
-// tryPromote counts a call of a value that is not tracked below node, and decides whether to track it. path is the path
-// up to and including the value. The value is tracked if a slot is free, or if it has enough calls to replace the least
-// called value. In these cases tryPromote returns the calls of the value. Otherwise it returns 0.
+// tryPromote counts a call of a value that is not tracked below node, and decides whether to track the value. path is
+// the path up to and including the value. The value should be tracked if a slot is free, or if the value has enough
+// calls to replace the tracked value with the fewest calls. tryPromote then returns the calls of the value. Otherwise
+// it returns 0.
 func (p *pathTree) tryPromote(node *pathNode, path []byte) (calls uint32) {
 	if !p.full(node) {
 		return 1
@@ -192,7 +194,7 @@ func (p *pathTree) tryPromote(node *pathNode, path []byte) (calls uint32) {
 }
 
 // track makes value a tracked value below the path prefix, and returns its node. If the node of prefix is full, value
-// replaces the least called value. Missing nodes of prefix are created as wildcards.
+// replaces the tracked value with the fewest calls. If nodes of prefix are missing, track creates them as wildcards.
 func (p *pathTree) track(prefix []byte, value string, calls uint32) *pathNode {
 	p.changes++
 	node := &p.root
@@ -203,8 +205,8 @@ func (p *pathTree) track(prefix []byte, value string, calls uint32) *pathNode {
 		}
 		node = next
 	}
-	// drop also removes the nodes below the replaced value. If that value is tracked again later, their counts would be
-	// outdated.
+	// drop also removes the nodes below the replaced value. If the replaced value becomes tracked again later, the
+	// counts of these nodes would be outdated.
 	if node.tracked >= p.maxValues {
 		p.drop(node, node.least())
 	}
@@ -217,7 +219,7 @@ func (p *pathTree) track(prefix []byte, value string, calls uint32) *pathNode {
 	return x
 }
 
-// add creates the node of the next segment.
+// add creates the node of the next segment below x.
 func (x *pathNode) add(segment string) *pathNode {
 	if x.next == nil {
 		x.next = map[string]*pathNode{}
@@ -227,7 +229,7 @@ func (x *pathNode) add(segment string) *pathNode {
 	return next
 }
 
-// drop removes a tracked value and its subtree.
+// drop removes a tracked value of node, with all nodes below it.
 func (p *pathTree) drop(node *pathNode, value string) {
 	p.parents -= node.next[value].countParents()
 	delete(node.next, value)
@@ -247,8 +249,8 @@ func (x *pathNode) countParents() (n int) {
 	return n
 }
 
-// least returns the tracked value with the fewest calls. If several have the fewest, it returns the one that became
-// tracked last.
+// least returns the tracked value below x with the fewest calls. If several values have the fewest calls, least returns
+// the value that became tracked last.
 func (x *pathNode) least() (least string) {
 	var weakest *pathNode
 	for value, v := range x.next {
@@ -261,7 +263,7 @@ func (x *pathNode) least() (least string) {
 }
 
 // halve halves all counts. If the tree has more than three quarters of maxParents parents, halve also drops the tracked
-// values whose count reaches 0. If a slot is free, a dropped value becomes tracked again with its next call.
+// values whose count reaches 0. A dropped value becomes tracked again at its next call if a slot is free.
 func (p *pathTree) halve() {
 	p.seen = 0
 	p.changes++
@@ -269,8 +271,8 @@ func (p *pathTree) halve() {
 	p.halveBelow(&p.root, p.parents > maxParents*3/4)
 }
 
-// halveBelow halves the counts below a node. It removes wildcards without nodes below them. If dropUnused is true, it
-// also drops tracked values without calls.
+// halveBelow halves the counts below a node. It removes wildcards that have no nodes below them. If dropUnused is true,
+// it also drops tracked values whose count is 0 after halving.
 func (p *pathTree) halveBelow(node *pathNode, dropUnused bool) {
 	node.minCalls /= 2
 	for segment, x := range node.next {
@@ -289,12 +291,12 @@ func (p *pathTree) halveBelow(node *pathNode, dropUnused bool) {
 // conservative update. Each value has one counter in each row, chosen by a hash; other values may use the same
 // counters. The count of a value is the lowest of its four counters, and a call increments only the lowest ones.
 //
-// The count of a value is never too low, except that counters stop at 255. It can be too high, because values share
-// counters. Measured: after 65,536 values with one call each, no value has a count of four. A single row with four
-// times the memory has up to nine such values. The zero value is empty.
+// The count of a value is never too low, except that counters stop at 255. The count can be too high, because values
+// share counters. Measured: after 65,536 values with one call each, no value has a count of four or more. With a single
+// row of four times the length, up to nine values have such a count. The zero value is empty.
 type sketch struct{ rows *[4][1 << 15]uint8 }
 
-// count counts a call of the value at the end of path, and returns the count of the value.
+// count counts a call of the value at the end of path, and returns the new count of the value.
 func (s *sketch) count(path []byte) uint32 {
 	if s.rows == nil {
 		s.rows = new([4][1 << 15]uint8)

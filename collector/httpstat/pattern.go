@@ -17,14 +17,14 @@ func StripPrefix(prefix string, h http.Handler) http.Handler {
 	return &stripped{Handler: http.StripPrefix(prefix, h), prefix: prefix, next: h}
 }
 
-// stripped is the handler of [StripPrefix], with the fields that pattern needs.
+// stripped is the handler that [StripPrefix] returns, with the fields that the function pattern needs.
 type stripped struct {
 	http.Handler
 	prefix string
 	next   http.Handler
 }
 
-// pattern returns the full pattern that a request matches, or an empty string if it matches none.
+// pattern returns the full pattern that a request to mux matches, or an empty string if the request matches no pattern.
 func pattern(mux *http.ServeMux, r *http.Request) string {
 	h, outer := mux.Handler(r)
 	prefix := ""
@@ -44,7 +44,7 @@ func pattern(mux *http.ServeMux, r *http.Request) string {
 	return outer
 }
 
-// strip returns the request that the inner handler gets, or nil if the prefix does not match.
+// strip returns the request that the inner handler gets for r, or nil if the path of r does not begin with the prefix.
 func (x *stripped) strip(r *http.Request) *http.Request {
 	path, cut := strings.CutPrefix(r.URL.Path, x.prefix)
 	raw, cutRaw := strings.CutPrefix(r.URL.RawPath, x.prefix)
@@ -58,8 +58,8 @@ func (x *stripped) strip(r *http.Request) *http.Request {
 }
 
 // joinPatterns returns the full pattern of a route in an inner ServeMux. inner is the pattern of this route. outer is
-// the pattern of the inner ServeMux in the outer one. prefix is the prefix that the outer route strips. The result has
-// the method and the host of inner, or else of outer.
+// the pattern of the outer ServeMux whose handler is the inner ServeMux. prefix is the prefix that the outer route
+// strips. The result has the method and the host of inner, or those of outer where inner has none.
 //
 //	outer          prefix   inner              result
 //	/api/          /api     GET /users/{id}    GET /api/users/{id}
@@ -73,7 +73,7 @@ func joinPatterns(outer, prefix, inner string) string {
 	return cmp.Or(ownMethod, method) + cmp.Or(ownHost, host) + prefix + path
 }
 
-// cutPattern splits a pattern into its method, host and path. The method includes a trailing space.
+// cutPattern splits a pattern into its method, host and path. The method includes the space that follows it.
 func cutPattern(pattern string) (method, host, path string) {
 	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
 		method, pattern = pattern[:i]+" ", strings.TrimLeft(pattern[i:], " \t")

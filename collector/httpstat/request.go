@@ -7,9 +7,9 @@ import (
 	"reflect"
 )
 
-// The handler gets a request with another context. This request must be a copy, because other goroutines may read the
-// context of the original. Except for the context, the copy must behave like the original, for the handler, for outer
-// middleware and for net/http:
+// The handler gets a request with another context. The handler's request must be a copy of the original, because other
+// goroutines may read the context of the original. Except for the context, the copy must behave like the original, for
+// the handler, for outer middleware and for net/http:
 //
 //   - When the body has been read, net/http adds the trailers to the map Trailer of the original. lend makes both
 //     requests share this map.
@@ -28,12 +28,12 @@ func (w *writer) lend(r *http.Request, inner context.Context) {
 	w.request = *r.WithContext(inner)
 }
 
-// giveBack makes r equal to the copy that the handler had, except for the context. If the handler has set no field,
-// giveBack writes nothing, because goroutines of outer middleware may read r.
+// giveBack makes the original request r equal to the copy that the handler got, except for the context. If the handler
+// has set no field, giveBack writes nothing, because goroutines of outer middleware may read r.
 func (w *writer) giveBack(r *http.Request) {
 	h := &w.request
 	ctx := r.Context()
-	if h.Context() != w.ctx { // the handler has assigned another request to *r
+	if h.Context() != w.ctx { // the handler has assigned another request to the copy
 		ctx = h.Context()
 	} else if h.Pattern == r.Pattern && h.MultipartForm == r.MultipartForm &&
 		(h.Form == nil) == (r.Form == nil) && (h.PostForm == nil) == (r.PostForm == nil) && sameBody(h.Body, r.Body) &&
@@ -44,7 +44,7 @@ func (w *writer) giveBack(r *http.Request) {
 	*r = *h.WithContext(ctx)
 }
 
-// sameBody reports whether a and b are the same body. It reports false for bodies that Go cannot compare.
+// sameBody reports whether a and b are the same body. If their type is not comparable, it returns false.
 func sameBody(a, b io.ReadCloser) bool {
 	if a == nil || a == http.NoBody || reflect.TypeOf(a).Kind() == reflect.Pointer {
 		return a == b
@@ -52,9 +52,9 @@ func sameBody(a, b io.ReadCloser) bool {
 	return reflect.ValueOf(a).Comparable() && a == b // this allocates, but the bodies of net/http are pointers
 }
 
-// hungUp reports whether the client of a request has closed its connection or stream. ctx is the context of the
-// request. net/http cancels this context without a cause if the client hangs up. A deadline, or a cancellation with a
-// cause, comes from the service.
+// hungUp reports whether the client of a request has hung up: it has closed its connection or its stream. ctx is the
+// context of the request. net/http cancels this context without a cause if the client hangs up. A deadline, or a
+// cancellation with a cause, comes from the service.
 func hungUp(ctx context.Context) bool {
 	return ctx.Err() == context.Canceled && context.Cause(ctx) == context.Canceled
 }

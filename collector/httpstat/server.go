@@ -9,11 +9,11 @@ import (
 // serverFields locates fields of *http.response, the ResponseWriter of net/http for HTTP/1. The fields show the status
 // of a response, and whether the client may have received a part of it.
 //
-// Why the fields are needed: a handler can limit a body with http.MaxBytesReader, which takes the handler's
-// ResponseWriter. When the limit is exceeded, MaxBytesReader calls an unexported method of this ResponseWriter, and
-// net/http closes the connection instead of reading the rest of the body. No type of another package can have this
-// method. The handler of a request with a body therefore gets net/http's own writer. When the handler has returned,
-// this package reads the fields of the writer:
+// The fields are needed for the following reason. A handler can limit a body with http.MaxBytesReader, which takes the
+// handler's ResponseWriter. When the limit is exceeded, MaxBytesReader calls an unexported method of this
+// ResponseWriter, and net/http closes the connection instead of reading the rest of the body. No type of another
+// package can have this method. The handler of a request with a body therefore gets net/http's own writer. When the
+// handler has returned, this package reads the fields of the writer:
 //
 //	http.response
 //	├── status          final status; 0 before the header is written
@@ -21,7 +21,8 @@ import (
 //	└── cw.wroteHeader  the header has left the buffer of the body
 //
 // The goroutine that ran the handler reads the fields by reflection, and never writes them. A release of Go may rename
-// them. In that case the handler gets a wrapped writer, which lacks only the unexported method, and a test fails.
+// the fields. In that case the handler gets a wrapped writer, which lacks only the unexported method, and a test of
+// this package fails.
 type serverFields struct {
 	of                     reflect.Type // *http.response
 	status, buffer, header []int        // indexes of fields
@@ -44,7 +45,8 @@ func fieldsOf(w http.ResponseWriter) *serverFields {
 	return f
 }
 
-// findFields finds the fields of the type t. If one of them is missing or has an unexpected type, status is nil.
+// findFields finds the fields of the type t. If a field is missing or has an unexpected type, the field status of the
+// result is nil.
 func findFields(t reflect.Type) *serverFields {
 	none := &serverFields{of: t}
 	status, ok := t.Elem().FieldByName("status")
@@ -71,15 +73,15 @@ func findFields(t reflect.Type) *serverFields {
 	}
 }
 
-// read records the status from net/http's own writer, after the handler has returned. It cannot see whether the client
-// hung up before or after the response began. If the client has hung up, and the header has not left the buffer, the
-// client has seen nothing of the response. The response then counts as late.
+// read records the status from net/http's own writer, after the handler has returned. read cannot know whether the
+// client hung up before or after the response began. If the client has hung up, and the header has not left the buffer,
+// the client has seen nothing of the response. The response then counts as late.
 func (w *writer) read() {
 	v, f := reflect.ValueOf(w.to).Elem(), knownFields.Load()
 	w.status = int32(v.FieldByIndex(f.status).Int())
 	switch {
 	case w.status == 0 && v.FieldByIndex(f.buffer).IsNil():
-		w.status = http.StatusSwitchingProtocols // the hijacked connection may switch to any protocol
+		w.status = http.StatusSwitchingProtocols // a hijacked connection may switch to any protocol
 	case w.status != 0 && !v.FieldByIndex(f.header).Bool():
 		w.late = hungUp(w.ctx)
 	}

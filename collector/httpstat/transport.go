@@ -9,14 +9,14 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Transport counts the requests that next sends: the calls of other services. If next is nil, it is
-// http.DefaultTransport. The function name returns the resource of a request. If name is nil, the resource is the
-// method and the host, such as "GET api.example.com". The calls are [collector.Outbound]. They are nested below the
-// call in the context of the request.
+// Transport returns an http.RoundTripper that counts the requests that next sends: the calls to other services. If next
+// is nil, it is http.DefaultTransport. The function name returns the resource of a request. If name is nil, the
+// resource is the method and the host, such as "GET api.example.com". The calls are [collector.Outbound]. They are
+// nested below the call in the context of the request.
 //
 // A call ends when its response is read to the end or closed, or when next returns an error. If the response is never
-// closed, the call stays in flight, and keeps its connection. A call that a limit refuses is not sent: the error is
-// [collector.ErrBlocked]. A nil Collector counts nothing.
+// closed, the call stays in flight. (net/http also cannot reuse the connection.) A call that a limit refuses is not
+// sent: the error is [collector.ErrBlocked]. A nil Collector counts nothing.
 //
 // A call is counted with the status of the response. A gRPC response that was read to the end is counted with its gRPC
 // code. If next returns an error, the call has no code. A call is an exception if its status is 500 or more (see
@@ -55,7 +55,7 @@ func methodAndHost(r *http.Request) string {
 	return method + " " + r.URL.Host
 }
 
-// Errors of calls for which next returned no error, but http.Client returns one.
+// Errors of calls for which next returned no error, but http.Client returns an error.
 var (
 	errNoResponse = errors.New("httpstat: RoundTripper returned neither a response nor an error")
 	errNoBody     = errors.New("httpstat: response has a ContentLength but no body")
@@ -69,7 +69,7 @@ type transport struct {
 	next http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper. A call ends in one of these places:
+// RoundTrip implements http.RoundTripper. A call ends in one of these functions:
 //
 //	RoundTrip   next panics or returns an error
 //	RoundTrip   the response has no body, or status 101
@@ -130,15 +130,15 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// body wraps the body of a response. It ends the call when the body ends or is closed.
+// body wraps the body of a response. It ends the call when the response body has been read to the end or is closed.
 type body struct {
 	io.ReadCloser
 	entry *collector.Entry
 	code  collector.Code
-	err   error // error of the status or code; it takes precedence over errors of Read
+	err   error // error of the HTTP status or gRPC code; it takes precedence over errors of Read
 	rpc   bool  // look for a gRPC code in the trailers
 	from  *http.Response
-	to    *http.Response // the copy of from that the caller got
+	to    *http.Response // copy of from; the caller of RoundTrip got it
 }
 
 func (b *body) Read(p []byte) (n int, err error) {
@@ -146,7 +146,7 @@ func (b *body) Read(p []byte) (n int, err error) {
 		switch err {
 		case nil:
 		case io.EOF:
-			b.to.Trailer = b.from.Trailer // next sets the Trailer of its own response at the end of the body
+			b.to.Trailer = b.from.Trailer // next sets the Trailer of its own response, b.from, at the end of the body
 			if n, ok := grpcStatus(b.to.Trailer); ok && b.rpc && b.err == nil {
 				b.code, b.err = collector.GRPCCode(n), grpcFailure(n, true)
 			}

@@ -9,18 +9,17 @@ import (
 	"time"
 )
 
-// writer records the response to one request. It also holds the request that the handler gets, to save an allocation.
-// There are two ways to learn the status:
+// writer records the response to one request. It also holds the request that the handler gets, so that one allocation
+// suffices for both. There are two ways to learn the status:
 //
 //	handler --> one of the types in interfaces.go --> writer --> ResponseWriter    the writer records each step
 //	handler --> net/http's own writer                                              read reads its fields afterwards
 //
 // The second way is for requests with a body on HTTP/1, see [serverFields].
 //
-// writer has the methods of http.ResponseWriter. It also has optional methods that work even if the wrapped
-// ResponseWriter lacks them. For example, WriteString calls Write in that case. Handlers detect other abilities, such
-// as http.Flusher, by type assertions. The types in interfaces.go add exactly the abilities that the wrapped
-// ResponseWriter has.
+// writer has the methods of http.ResponseWriter. It also has optional methods, such as WriteString, that work even if
+// the wrapped ResponseWriter lacks them. Handlers detect other abilities, such as http.Flusher, by type assertions. The
+// types in interfaces.go add exactly the abilities that the wrapped ResponseWriter has.
 type writer struct {
 	to      http.ResponseWriter
 	ctx     context.Context // context of request; canceled when the client hangs up
@@ -30,15 +29,15 @@ type writer struct {
 	own     bool  // the handler gets net/http's own writer
 }
 
-// begin records the status when the response begins. Later calls do nothing.
+// begin records the status when the response begins. If the response has begun already, begin does nothing.
 func (w *writer) begin(status int) {
 	if w.status == 0 {
 		w.status, w.late = int32(status), hungUp(w.ctx)
 	}
 }
 
-// implyOK records status 200 when the body begins and the handler has written no status. net/http sends 200 in this
-// case.
+// implyOK records status 200 when the body begins and the handler has written no status, because net/http sends 200
+// then.
 func (w *writer) implyOK() { w.begin(http.StatusOK) }
 
 // Unwrap lets http.ResponseController reach the wrapped writer.
@@ -48,7 +47,7 @@ func (w *writer) Header() http.Header { return w.to.Header() }
 
 func (w *writer) WriteHeader(status int) {
 	w.to.WriteHeader(status) // panics if status does not have three digits
-	// Record the first final status. Informational ones (1xx) precede it, but 101 is final.
+	// Record the first final status. Informational statuses (1xx) are not final, except for 101.
 	if status >= 200 || status == http.StatusSwitchingProtocols {
 		w.begin(status)
 	}
@@ -65,8 +64,8 @@ func (w *writer) WriteString(s string) (int, error) {
 	return io.WriteString(w.to, s)
 }
 
-// The methods below are for handlers that call them directly, because the writers of net/http have them.
-// http.ResponseController would also find the wrapped methods through Unwrap.
+// Handlers may call the methods below directly, because the writers of net/http have them. http.ResponseController does
+// not need them: it finds the methods of the wrapped writer through Unwrap.
 
 func (w *writer) SetReadDeadline(t time.Time) error {
 	return http.NewResponseController(w.to).SetReadDeadline(t)
@@ -78,7 +77,7 @@ func (w *writer) SetWriteDeadline(t time.Time) error {
 
 func (w *writer) EnableFullDuplex() error { return http.NewResponseController(w.to).EnableFullDuplex() }
 
-// Each of these types adds an optional interface to a writer. All have the fields of writer, so a pointer to a writer
+// Each of these types adds an optional interface to writer. All of them have the same fields as writer, so a *writer
 // can be converted to a pointer to any of them.
 type (
 	flusher       writer
@@ -97,7 +96,8 @@ func (w *flusher) FlushError() error {
 	return http.NewResponseController(w.to).Flush()
 }
 
-// Hijack implements http.Hijacker. The status is 101, because the hijacked connection may switch to any protocol.
+// Hijack implements http.Hijacker. The recorded status is 101, because the hijacked connection may switch to any
+// protocol.
 func (w *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buf, err := w.to.(http.Hijacker).Hijack()
 	if err == nil {
