@@ -5,10 +5,11 @@
 //	r.Mount("/api", api)
 //
 // Options, statuses, exceptions and limits work as in package httpstat. The resource of a request is its method and
-// chi's pattern, such as "GET /api/users/{id}". The pattern includes the patterns of all mounted routers on the way, as
-// RoutePattern returns it in a handler. Requests that match no route are [httpstat.Unmatched], whatever their method. A
-// HEAD request without its own route gets the name of the GET route, because middleware.GetHead sends it there. Limits
-// are checked before the inner handlers run. The response to a refused request is 429.
+// chi's pattern, such as "GET /api/users/{id}". The pattern includes the patterns of all mounted routers that the
+// request passes, like the result of RoutePattern in a handler. Requests that match no route are [httpstat.Unmatched],
+// whatever their method. A HEAD request without its own route gets the name of the GET route, because
+// middleware.GetHead sends HEAD requests to GET routes. Limits are checked before the inner handlers run. The response
+// to a refused request is 429.
 //
 // Calls that handlers make with r.Context() are nested below the request.
 //
@@ -16,14 +17,17 @@
 //
 // There are three ways to install the middleware:
 //
-//   - By Use in the outermost router. It counts all requests. Chi runs such middleware before it routes, so the
-//     middleware searches the route itself. Middleware that changes the routing, such as StripSlashes, must be outside
-//     of this one. Otherwise the request has the name of its original path. Redirects of an inner RedirectSlashes are
-//     unmatched.
-//   - By With, or in a Group. It counts only the routes there. Chi has routed already, so no search is needed.
-//   - By Use in a mounted router. It counts the routes and the 404s of this router. It sees the original paths.
+//   - With Use in the outermost router. The middleware counts all requests. Chi runs such middleware before it routes,
+//     so the middleware searches the route itself. Install middleware that changes the routing, such as StripSlashes,
+//     outside of chistat's middleware. Otherwise a request gets the name of its original path. Requests that an inner
+//     RedirectSlashes redirects are counted as Unmatched.
+//   - With With, or in a Group. The middleware counts only the routes that are added there. Chi has routed already, so
+//     no search is needed.
+//   - With Use in a mounted router. The middleware counts the routes and the 404s of this router. It gets requests with
+//     their original paths.
 //
-// To install it in a router that is not a chi.Mux, wrap the router as a whole: chistat.Middleware(c)(router).
+// To install the middleware in a router that is not a chi.Mux, wrap the router as a whole:
+// chistat.Middleware(c)(router).
 //
 // If a mounted handler does not implement chi.Routes, its requests have the pattern of the mount, such as "GET /old/*".
 // This is also true for a router behind http.StripPrefix, because http.StripPrefix hides its routes. Use [StripPrefix]
@@ -32,17 +36,18 @@
 // # Panics
 //
 // The middleware works inside or outside of chi's Recoverer. A panic is an exception. If the handler has written a
-// status before the panic, the request has this status. Otherwise it has 500, which Recoverer sends. After
-// http.ErrAbortHandler, which Recoverer lets through, the request has no code. If other middleware recovers panics and
-// sends another status, pass that status to httpstat.Recovered. In a service without Recoverer, net/http closes the
-// connection; use httpstat.Recovered(0).
+// status before the panic, the request has this status. Otherwise the request has status 500, which Recoverer sends.
+// After the panic http.ErrAbortHandler, which Recoverer does not recover, the request has no code. If other middleware
+// recovers panics and sends another status, pass that status to httpstat.Recovered. In a service without Recoverer,
+// net/http closes the connection; use httpstat.Recovered(0).
 //
 // # Caveats
 //
 // Responses of outer middleware, such as CORS responses, are not counted. A request that passes the middleware twice,
-// for example in a router and in a mounted router, is counted twice, one call below the other.
+// for example in a router and in a mounted router, is counted twice: the inner call is nested below the outer one.
 //
-// Chi does not allow adding routes while it routes. A route that is added later is counted from its first request on.
+// Chi does not allow adding routes while it routes. A route that is added after the first requests is counted from its
+// own first request on.
 package chistat
 
 import (
@@ -59,8 +64,8 @@ import (
 // Middleware counts requests under their route: the method and chi's full pattern, such as "GET /api/users/{id}", or
 // [httpstat.Unmatched]. If a limit refuses a request, the middleware sends the response, and no inner handler runs.
 // Middleware takes the options of [httpstat.Handler]. A panic that propagates through the middleware is counted with
-// 500, the status that chi's Recoverer sends, unless the option [httpstat.Recovered] sets another one. A nil Collector
-// counts nothing.
+// 500, the status that chi's Recoverer sends, unless the option [httpstat.Recovered] sets another status. A nil
+// Collector counts nothing.
 //
 // Middleware is safe for concurrent use. It costs as much as httpstat.Handler plus a search of the routes. No search is
 // needed behind With and Group.
@@ -72,7 +77,8 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) func(http.Handl
 	}
 }
 
-// StripPrefix is http.StripPrefix for a mounted router. Unlike http.StripPrefix, it keeps the routes visible:
+// StripPrefix is http.StripPrefix for a mounted router. Unlike the handler of http.StripPrefix, the handler that it
+// returns implements chi.Routes, so [Middleware] finds the routes of the router:
 //
 //	r.Mount("/api", chistat.StripPrefix("/api", users))
 func StripPrefix(prefix string, router chi.Router) http.Handler {
@@ -87,7 +93,8 @@ type (
 	routes = chi.Routes // an alias, because an embedded field named Routes would hide the method Routes
 )
 
-// route returns the name of the route that a request matches.
+// route returns the name of the route that a request matches: the method and the pattern, or an empty name for no
+// route.
 func route(routes chi.Routes, r *http.Request) string {
 	method, path := r.Method, r.URL.RawPath // chi routes by RawPath if it is set
 	if path == "" {
@@ -120,11 +127,11 @@ func route(routes chi.Routes, r *http.Request) string {
 	return httpstat.Unmatched
 }
 
-// contexts recycles the routing contexts of find.
+// contexts recycles the routing contexts that find uses.
 var contexts = sync.Pool{New: func() any { return chi.NewRouteContext() }}
 
-// find returns the pattern that a path matches, as chi's RoutePattern would return it after routing. It returns an
-// empty string if the path matches no route.
+// find returns the pattern that a method and a path match: the result of chi's RoutePattern after routing. If they
+// match no route, find returns an empty string.
 func find(routes chi.Routes, method, path string) string {
 	x := contexts.Get().(*chi.Context)
 	defer contexts.Put(x)

@@ -5,29 +5,30 @@
 //	e.Use(middleware.Recover(), echov5stat.Middleware(c))
 //
 // Options, statuses, exceptions and limits work as in package httpstat. The resource of a request is the method and
-// path of its route, such as "GET /users/:id". This includes HEAD requests that the GET route handles because of
-// AutoHandleHEAD. Routes of Any use the method of the request, or OTHER if HTTP does not define it. Requests that match
-// no route are [httpstat.Unmatched]. Echo responds to them itself, with 404 or 405, or with 204 for OPTIONS. Requests
-// of RouteNotFound routes are Unmatched, too. Limits are checked before the inner handlers run. The response to a
-// refused request is 429.
+// path of its route, such as "GET /users/:id". A HEAD request that a GET route handles because of AutoHandleHEAD has
+// the name of the GET route. For a route that was added with Any, the name has the method of the request, or OTHER if
+// HTTP does not define the method. Requests that match no route are [httpstat.Unmatched]. Echo itself responds to such
+// requests, with 404 or 405, or with 204 for OPTIONS. Requests of RouteNotFound routes are Unmatched, too. Limits are
+// checked before the inner handlers run. The response to a refused request is 429.
 //
 // Calls that handlers make with ec.Request().Context() are nested below the request.
 //
 // # Errors
 //
-// Echo calls its HTTPErrorHandler after all middleware has returned, to convert an error into a response. This
-// middleware calls it immediately, as echo's RequestLogger does, and counts the status of the response. Outer
-// middleware therefore gets the error after the response was written. Install middleware that converts errors inside of
-// this one. A custom HTTPErrorHandler must check whether the response is committed, as echo's handler does, because it
-// is called again when the error reaches echo.
+// Echo calls its HTTPErrorHandler after all middleware has returned, to convert an error into a response. The
+// middleware of this package calls the HTTPErrorHandler immediately after the inner handler has returned, as echo's
+// RequestLogger does, and counts the status of the response. Outer middleware therefore gets the error after the
+// response was written. Install middleware that converts errors inside of this middleware. A custom HTTPErrorHandler
+// must check whether the response is committed, as echo's handler does, because it is called again when the error
+// reaches echo.
 //
 // # Panics
 //
 // The middleware works inside or outside of echo's Recover. A panic is an exception. If the handler has written a
-// status before the panic, the request has this status. Otherwise it has 500, which Recover sends. After
-// http.ErrAbortHandler, which Recover lets through, the request has no code. If other middleware recovers panics and
-// sends another status, pass that status to httpstat.Recovered. In a service without Recover, net/http closes the
-// connection; use httpstat.Recovered(0).
+// status before the panic, the request has this status. Otherwise the request has status 500, which Recover sends.
+// After the panic http.ErrAbortHandler, which Recover does not recover, the request has no code. If other middleware
+// recovers panics and sends another status, pass that status to httpstat.Recovered. In a service without Recover,
+// net/http closes the connection; use httpstat.Recovered(0).
 //
 // # Caveats
 //
@@ -35,7 +36,7 @@
 // knows the route. A custom router must set the route with Context.InitializeRoute. The host is not part of the name.
 //
 // Responses of outer middleware, such as CORS responses, are not counted. A request is counted twice if its route has
-// the middleware twice.
+// this middleware twice.
 package echov5stat
 
 import (
@@ -47,21 +48,23 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Middleware counts requests under their route: the method and path of its registration, such as "GET /users/:id", or
-// [httpstat.Unmatched]. If a limit refuses a request, the middleware sends the response, and no inner handler runs.
-// Middleware takes the options of [httpstat.Handler]. A panic that propagates through the middleware is counted with
-// 500, the status that echo's Recover sends, unless the option [httpstat.Recovered] sets another one. A nil Collector
-// counts nothing.
+// Middleware counts requests under their route: the method and path with which the route was added, such as "GET
+// /users/:id", or [httpstat.Unmatched]. If a limit refuses a request, the middleware sends the response, and no inner
+// handler runs. Middleware takes the options of [httpstat.Handler]. A panic that propagates through the middleware is
+// counted with 500, the status that echo's Recover sends, unless the option [httpstat.Recovered] sets another status. A
+// nil Collector counts nothing.
 //
 // If an inner handler returns an error, the middleware passes it to echo's HTTPErrorHandler immediately, because the
-// handler chooses the status. Then it returns the error, as echo's RequestLogger does.
+// HTTPErrorHandler chooses the status. Then the middleware returns the error, as echo's RequestLogger does.
 //
-// Middleware is safe for concurrent use. It costs a little more than httpstat.Handler, mainly to make the name.
+// Middleware is safe for concurrent use. It costs a little more than httpstat.Handler, mainly because it builds the
+// name of each request.
 func Middleware(c *collector.Collector, opts ...httpstat.Option) echo.MiddlewareFunc {
 	m := httpstat.New(c, append([]httpstat.Option{httpstat.Recovered(http.StatusInternalServerError)}, opts...)...)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(ec *echo.Context) (err error) {
-			// Keep echo's Response, because outer middleware may have set hooks on it. Replace only the writer in it.
+			// Keep echo's Response, because outer middleware may have set hooks on it. Replace only the ResponseWriter
+			// in the Response.
 			outside, request := ec.Response(), ec.Request()
 			inner, current, replace := outside, ec.Response, ec.SetResponse
 			if response, err := echo.UnwrapResponse(outside); err == nil {
@@ -90,7 +93,7 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) echo.Middleware
 	}
 }
 
-// route returns the name of the route that a request matches.
+// route returns the name of the route that a request matches, or an empty name for no route.
 func route(ec *echo.Context) string {
 	switch x := ec.RouteInfo(); x.Method {
 	case "", echo.RouteNotFound:

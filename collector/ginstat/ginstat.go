@@ -14,22 +14,23 @@
 // # Panics
 //
 // The middleware works inside or outside of gin's Recovery. A panic is an exception. If the handler has written a
-// status before the panic, the request has this status. Otherwise it has 500, which Recovery sends. If other middleware
-// recovers panics and sends another status, pass that status to httpstat.Recovered. In a service without Recovery,
-// net/http closes the connection; use httpstat.Recovered(0).
+// status before the panic, the request has this status. Otherwise the request has status 500, which Recovery sends. If
+// other middleware recovers panics and sends another status, pass that status to httpstat.Recovered. In a service
+// without Recovery, net/http closes the connection; use httpstat.Recovered(0).
 //
-// Recovery takes http.ErrAbortHandler for a broken connection. Gin then responds with the status that was set. If the
-// middleware is inside of Recovery, such a request is an exception without a code.
+// Recovery takes the panic http.ErrAbortHandler for a broken connection, and gin then responds with the status that the
+// handler has set. If the middleware is inside of Recovery, a request with this panic is an exception without a code.
 //
 // # Caveats
 //
-// Gin sends the redirects of RedirectTrailingSlash and RedirectFixedPath before any middleware runs. These are not
-// counted. Responses of outer middleware, such as CORS responses, are not counted either.
+// Gin sends the redirects of RedirectTrailingSlash and RedirectFixedPath before any middleware runs. Such redirects are
+// not counted. Responses of outer middleware, such as CORS responses, are not counted either.
 //
-// HandleContext routes a request again. Such a request is counted for both routes, one call below the other. A request
-// is also counted twice if its route has the middleware twice.
+// HandleContext routes a request again. Such a request is counted for both routes: the call of the second route is
+// nested below the call of the first. A request is also counted twice if its route has this middleware twice.
 //
-// Gin does not allow adding routes while it routes. A route that is added later is counted from its first request on.
+// Gin does not allow adding routes while it routes. A route that is added after the first requests is counted from its
+// own first request on.
 package ginstat
 
 import (
@@ -46,16 +47,17 @@ import (
 // Middleware counts requests under their route: the method and gin's pattern, such as "GET /users/:id", or
 // [httpstat.Unmatched]. If a limit refuses a request, the middleware sends the response, and no inner handler runs.
 // Middleware takes the options of [httpstat.Handler]. A panic that propagates through the middleware is counted with
-// 500, the status that gin's Recovery sends, unless the option [httpstat.Recovered] sets another one. A nil Collector
-// counts nothing.
+// 500, the status that gin's Recovery sends, unless the option [httpstat.Recovered] sets another status. A nil
+// Collector counts nothing.
 //
-// Middleware is safe for concurrent use. It costs a little more than httpstat.Handler, mainly to make the name.
+// Middleware is safe for concurrent use. It costs a little more than httpstat.Handler, mainly because it builds the
+// name of each request.
 func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc {
 	m := httpstat.New(c, append([]httpstat.Option{httpstat.Recovered(http.StatusInternalServerError)}, opts...)...)
 	return func(g *gin.Context) {
 		name := httpstat.Unmatched
 		if route := g.FullPath(); route != "" {
-			name = g.Request.Method + " " + route // a route matched, so the method is one that the service knows
+			name = g.Request.Method + " " + route // a route matched, so the service has routes for this method
 		}
 		writer, request := g.Writer, g.Request
 		if !m.Serve(writer, request, name, http.HandlerFunc(func(counted http.ResponseWriter, r *http.Request) {
@@ -81,18 +83,18 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc
 	}
 }
 
-// response replaces gin's writer while the inner handlers run, and has all its methods. Gin keeps the status of a
-// response until the body begins or all handlers have returned. It does not detect hijacked connections. Therefore each
-// method that begins the response first reports the status.
+// response replaces gin's writer while the inner handlers run, and has all methods of gin's writer. Gin delays the
+// status of a response until the body begins or all handlers have returned. It does not detect hijacked connections.
+// Therefore each method that begins the response first reports the status.
 type response struct {
 	gin.ResponseWriter
 	counted  http.ResponseWriter // writer of httpstat, which records the status
 	reported bool
 }
 
-// report passes the status of the response to counted, once. counted writes the status to gin's writer, which has it
-// already, so the client notices nothing. report ignores informational statuses, because net/http sends a final one
-// after them.
+// report passes the status of the response to counted, once. counted then writes the status to gin's writer. Gin's
+// writer has the same status already, so the response does not change. report ignores informational statuses, because
+// net/http sends a final status after them.
 func (w *response) report() {
 	status := w.Status()
 	if !w.reported && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) {
@@ -121,8 +123,8 @@ func (w *response) Flush() {
 	w.ResponseWriter.Flush()
 }
 
-// Hijack implements http.Hijacker. If the response has begun, it keeps its status. Otherwise the status is 101, because
-// the connection may switch to another protocol.
+// Hijack implements http.Hijacker. If the response has begun, its status stays. Otherwise the recorded status is 101,
+// because the connection may switch to another protocol.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.Written() {
 		w.report()

@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// UnaryClient counts the unary calls of a client. A call that a limit refuses ends immediately with
+// UnaryClient counts the unary calls of a client. A call that a limit refuses is not sent. Its error wraps
 // [collector.ErrBlocked]. A nil Collector counts nothing.
 //
 // An interceptor is safe for concurrent use, and any number of clients can share one. It costs as much as
@@ -38,8 +38,8 @@ func UnaryClient(c *collector.Collector, opts ...Option) grpc.UnaryClientInterce
 	}
 }
 
-// clientName returns the resource of a client's call. The prefix keeps it separate from the server's resource of the
-// same method, because a gateway serves and calls the same method.
+// clientName returns the resource of a client's call. The prefix distinguishes it from the resource of a server's call,
+// because a gateway serves and calls the same method.
 func clientName(method string) string { return "client " + method }
 
 // StreamClient counts each stream of a client as one call. The call ends with the first of these events:
@@ -52,7 +52,7 @@ func clientName(method string) string { return "client " + method }
 //
 // A stream that a limit refuses is not opened. A nil Collector counts nothing.
 //
-// The interceptor costs as much as [UnaryClient], plus a few allocations to observe these events.
+// The interceptor costs as much as [UnaryClient], plus a few allocations for observing these events.
 func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInterceptor {
 	o := apply(c, opts, clientFailed)
 	return func(
@@ -78,9 +78,9 @@ func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInter
 		err = collector.ErrPanicked // replaced when streamer returns
 		s.single = !desc.ServerStreams
 		s.stopWait = context.AfterFunc(ctx, func() { s.endInBackground(status.FromContextError(ctx.Err()).Err()) })
-		// If the caller no longer reads the stream, the call ends when the connection is closed. OnFinish reports the
-		// end of a single attempt. While the connection is open, ignore it, because inner interceptors may start
-		// another attempt.
+		// If the caller no longer reads the stream, the call ends when the connection is closed. gRPC calls the
+		// function below at the end of each attempt to send the call. While the connection is open, ignore the end of
+		// an attempt, because inner interceptors may start another attempt.
 		opts = append(slices.Clip(opts), grpc.OnFinish(func(err error) {
 			if cc.GetState() == connectivity.Shutdown {
 				s.stopWait()
@@ -99,23 +99,23 @@ func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInter
 // errNoStream is the error of a call if an inner interceptor returned neither a stream nor an error.
 var errNoStream = errors.New("grpcstat: interceptor returned neither a stream nor an error")
 
-// clientStream ends its entry when the stream ends.
+// clientStream is a stream that ends the entry of its call when the stream ends.
 type clientStream struct {
 	grpc.ClientStream
 	*options
 	entry    *collector.Entry
 	single   bool        // the response is a single message
-	stopWait func() bool // stops waiting for the end of the context
+	stopWait func() bool // cancels endInBackground for the end of the context
 }
 
-// end ends the call, and stops waiting for the context. Only the first call of end has an effect.
+// end ends the call with err, and stops waiting for the end of the context. Only the first call of end has an effect.
 func (s *clientStream) end(err error) {
 	s.stopWait()
 	s.exit(s.entry, err)
 }
 
-// endInBackground ends the call in a goroutine of the context or of gRPC. A panic in a function of [collector.Options]
-// would terminate the process there, so endInBackground recovers it.
+// endInBackground ends the call with err. It runs in a goroutine of package context or of gRPC, where a panic in a
+// function of [collector.Options] would terminate the process. It therefore recovers such a panic.
 func (s *clientStream) endInBackground(err error) {
 	defer func() { _ = recover() }()
 	s.exit(s.entry, err)
@@ -152,8 +152,8 @@ func (s *clientStream) Header() (_ metadata.MD, err error) {
 	return s.ClientStream.Header()
 }
 
-// sent ends the call if SendMsg, CloseSend or Header failed with an error other than io.EOF. After io.EOF the call
-// continues until RecvMsg returns the status of the stream.
+// sent ends the call if *err, the result of SendMsg, CloseSend or Header, is an error other than io.EOF. After io.EOF
+// the call continues until RecvMsg returns the status of the stream.
 func (s *clientStream) sent(err *error) {
 	if *err != nil && *err != io.EOF {
 		s.end(*err)

@@ -24,9 +24,9 @@ func serverFailed(c codes.Code) bool {
 // clientFailed reports whether a code that a client gets means that the call failed.
 func clientFailed(c codes.Code) bool { return c == codes.ResourceExhausted || serverFailed(c) }
 
-// exit ends a call with the error err, and counts it with the gRPC code of err. To find the code, exit calls methods of
-// err. If such a method panics, for example because err contains a nil pointer, the call still ends, as an exception
-// without a code.
+// exit ends the call of entry with the error err, and counts the call with the gRPC code of err. To find the code, exit
+// calls methods of err. If such a method panics, for example because err contains a nil pointer, the call still ends,
+// as an exception without a code.
 func (o *options) exit(entry *collector.Entry, err error) {
 	counted, code := collector.ErrPanicked, collector.Code{} // replaced when the methods of err return
 	defer func() { entry.ExitCode(counted, code) }()
@@ -35,7 +35,7 @@ func (o *options) exit(entry *collector.Entry, err error) {
 	}
 	s, ok := status.FromError(err)
 	if !ok {
-		s = status.FromContextError(err) // the same conversion as in gRPC's server
+		s = status.FromContextError(err) // gRPC's server uses the same conversion
 	}
 	grpcCode := s.Code()
 	code = collector.GRPCCode(uint32(grpcCode))
@@ -50,7 +50,7 @@ type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// GRPCStatus returns the status that gRPC sends, and that status.FromError finds.
+// GRPCStatus returns the status that gRPC sends to the caller. status.FromError calls GRPCStatus, too.
 func (r refusal) GRPCStatus() *status.Status {
 	s := status.New(codes.ResourceExhausted, r.Error())
 	if with, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Second)}); err == nil {

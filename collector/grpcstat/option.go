@@ -20,8 +20,8 @@ type options struct {
 	skip      []func(ctx context.Context, method string) bool
 }
 
-// apply returns the options of a server or a client. The parameter exception is the default rule for exceptions; opts
-// can replace it.
+// apply returns the options of a server or a client that result from opts. The parameter exception is the default
+// function for the option [Exception].
 func apply(c *collector.Collector, opts []Option, exception func(codes.Code) bool) *options {
 	o := &options{c: c, exception: exception}
 	for _, set := range opts {
@@ -42,11 +42,11 @@ func Exception(is func(codes.Code) bool) Option {
 	}
 }
 
-// Skip selects calls that are handled or made as if the package were not there, such as the calls of
-// grpc.health.v1.Health. Skipped calls are not counted, limits do not apply to them, and the calls that they make are
-// outermost. The function runs first, with the full method of the call, and must be safe for concurrent use. If it
-// panics, the panic propagates. With several Skip options, each can skip a call. (A filter of OpenTelemetry is the
-// opposite: it selects the calls to count.)
+// Skip selects calls that are handled or made as if this package were not used, such as the calls of
+// grpc.health.v1.Health. Skipped calls are not counted, limits do not apply to them, and the calls that their handlers
+// make are outermost. The function runs first, with the full method of the call, and must be safe for concurrent use.
+// If it panics, the panic propagates. With several Skip options, a call is skipped if one of them selects it. (A filter
+// of OpenTelemetry is the opposite: it selects the calls to count.)
 func Skip(which func(ctx context.Context, method string) bool) Option {
 	return func(o *options) { o.skip = append(o.skip, which) }
 }
@@ -58,22 +58,22 @@ func (o *options) skips(ctx context.Context, method string) bool {
 	})
 }
 
-// Origin sets a function that returns the caller. It runs once per call, with the context of the call, before limits
-// are checked. The function must be safe for concurrent use, and return few different names: [collector.Options] limits
-// how many are counted separately. An empty name means no origin. If the option is given several times, the last one
-// wins.
+// Origin sets the function f that returns the origin of a call, the name of its caller. f runs once per call, with the
+// context of the call, before limits are checked. It must be safe for concurrent use, and return few different names:
+// [collector.Options].MaxOrigins limits how many names are counted separately. An empty name means no origin. If the
+// option is given several times, the last one wins.
 //
-// The context is the context of the outer interceptors. If one of them establishes an identity that f needs, install it
-// before this interceptor.
+// f gets the context that the outer interceptors have passed to this interceptor. If an interceptor adds the identity
+// of the caller to the context, and f needs it, install that interceptor outside of this one.
 func Origin(f func(ctx context.Context) string) Option {
 	return func(o *options) { o.origin = f }
 }
 
-// OriginFromMetadata is [Origin] for callers that send their name, as the first value of a metadata key such as
+// OriginFromMetadata is [Origin] for callers that send their name, as the first value of the metadata key, such as
 // "x-caller". The key is not case-sensitive. Calls without the key have no origin.
 //
-// Clients can send any name. The Collector limits the length and number of names, but a limit on one origin only works
-// for callers that send their real name.
+// Clients can send any name. The Collector limits the length and the number of the names. A [collector.Limit] on one
+// origin only works for callers that send their real name.
 func OriginFromMetadata(key string) Option {
 	return Origin(func(ctx context.Context) string {
 		if values := metadata.ValueFromIncomingContext(ctx, key); len(values) > 0 {

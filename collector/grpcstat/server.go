@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// Entrance is the entrance of the calls that a server receives. Calls that their handlers make inherit it.
+	// Entrance is the entrance of the calls that a server receives. Calls that the handlers of these calls make have
+	// the same entrance.
 	Entrance = "grpc"
 	// Unmatched is the resource of streams without a registered method, because clients can invent the names of such
 	// methods. grpc.UnknownServiceHandler handles these streams. Streams of a service that was registered without an
@@ -17,8 +18,8 @@ const (
 	Unmatched = "unmatched"
 )
 
-// UnaryServer counts the unary calls of a server. A call that a limit refuses ends immediately; its error is
-// [collector.ErrBlocked] as a gRPC status. A nil Collector counts nothing.
+// UnaryServer counts the unary calls of a server. A call that a limit refuses ends before the handler runs. Its error
+// wraps [collector.ErrBlocked], and has a gRPC status. A nil Collector counts nothing.
 //
 // An interceptor is safe for concurrent use, and any number of servers can share one. It costs as much as
 // [collector.Collector.Enter] plus the function of [Origin]. Outer interceptors are not part of the response time, and
@@ -41,8 +42,8 @@ func UnaryServer(c *collector.Collector, opts ...Option) grpc.UnaryServerInterce
 	}
 }
 
-// StreamServer counts each stream of a server as one call. The call lasts until the handler returns. Everything else is
-// as described at [UnaryServer]. A nil Collector counts nothing.
+// StreamServer counts each stream of a server as one call. The call lasts until the handler returns. In all other
+// respects StreamServer counts calls as [UnaryServer] does. A nil Collector counts nothing.
 func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInterceptor {
 	o := apply(c, opts, serverFailed)
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
@@ -65,7 +66,7 @@ func StreamServer(c *collector.Collector, opts ...Option) grpc.StreamServerInter
 	}
 }
 
-// enter enters an inbound call.
+// enter records the start of an inbound call of a server's method.
 func (o *options) enter(ctx context.Context, method string) (context.Context, collector.Entry, error) {
 	with := []collector.CallOption{collector.Inbound(), collector.Entrance(Entrance)}
 	if o.origin != nil {
@@ -76,7 +77,8 @@ func (o *options) enter(ctx context.Context, method string) (context.Context, co
 	return o.c.Enter(ctx, method, with...)
 }
 
-// serverStream is a stream whose context contains the entry, so that calls of the handler are below it.
+// serverStream is a stream with the context that Enter returned, so that calls that the handler makes are nested below
+// the call of the stream.
 type serverStream struct {
 	grpc.ServerStream
 	ctx context.Context

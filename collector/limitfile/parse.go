@@ -12,7 +12,7 @@
 //	    qps: 80
 //	    dry_run: true             # refuses no call, and counts the calls that it would refuse
 //
-// A service loads the file with [Watch], and follows its changes with [Watcher.Run]:
+// A service loads the file with [Watch], and reloads it after changes with [Watcher.Run]:
 //
 //	w, err := limitfile.Watch(c, "limits.yml", logger)
 //	…
@@ -25,10 +25,10 @@
 // A name with ": " in it, or with a * at the start, needs quotes: "db: load user", "*".
 //
 // A file with errors is rejected as a whole, and the previous limits stay in force. The error lists the first 20 errors
-// with their lines, and the number of further ones. A file without a list is an error, too: use an empty list to
-// disable all limits, not an empty file.
+// with their lines, and the number of further errors. A file without the list "limits" is an error, too. To disable all
+// limits, use an empty list instead of an empty file.
 //
-// Errors name the line, the invalid value, and the valid ones:
+// Errors name the line, the invalid value, and the valid values:
 //
 //	limits.yml: line 5: qps is "-1"; it must be a whole number of 0 or more
 //	line 7: strict is "maybe"; it must be true or false
@@ -52,9 +52,11 @@ import (
 // maxSize is the maximum size of a file in bytes.
 const maxSize = 1 << 20
 
-// Read reads the limits from a file. If the file has errors, Read returns the first 20 and the number of further ones.
+// Read reads the limits from a file. If the file has errors, the error that Read returns lists the first 20 and the
+// number of further errors.
 func Read(path string) ([]collector.Limit, error) {
-	// A wrong path can neither block nor use much memory.
+	// smallfile.Read neither blocks nor uses much memory if path is wrong, for example the path of a pipe or of a large
+	// file.
 	data, err := smallfile.Read(path, maxSize)
 	if err != nil {
 		return nil, err
@@ -66,8 +68,8 @@ func Read(path string) ([]collector.Limit, error) {
 	return limits, err
 }
 
-// Parse parses the text of a file. If the text has errors, Parse returns the first 20, with their lines, and the number
-// of further ones.
+// Parse parses the text of a file. If the text has errors, the error that Parse returns lists the first 20 with their
+// lines, and the number of further errors.
 func Parse(data []byte) ([]collector.Limit, error) {
 	var doc, more yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -79,7 +81,7 @@ func Parse(data []byte) ([]collector.Limit, error) {
 	}
 	p := parser{seen: map[collector.Limit]int{}}
 	p.file(doc.Content[0])
-	// A second document would be ignored silently, together with its limits.
+	// Reject a second YAML document. Otherwise its limits would be ignored silently.
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
 		p.errs = append(p.errs, errors.New("the file has a second document after ---; only one is allowed"))
 	}
@@ -115,13 +117,13 @@ type parser struct {
 	errs   []error
 }
 
-// errorf records an error in the line of n.
+// errorf records an error with the line of the node n.
 func (p *parser) errorf(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("line %d: "+format, append([]any{n.Line}, args...)...))
 }
 
-// file parses the top level of the document: a mapping whose only field is "limits". If p.fields recorded an error,
-// file does not report a missing list as well, because a misspelled field name may be the cause.
+// file parses the top level of the document: a mapping whose only field is "limits". If p.fields has recorded an error,
+// file does not report a missing list, because the cause may be a misspelled field name.
 func (p *parser) file(n *yaml.Node) {
 	fields := p.fields(n, "the file", "limits")
 	list := fields["limits"]
@@ -138,7 +140,7 @@ func (p *parser) file(n *yaml.Node) {
 	}
 }
 
-// entry parses one entry, which results in one or two limits.
+// entry parses one entry of the list, which results in one or two limits.
 func (p *parser) entry(n *yaml.Node) {
 	fields := p.fields(n, "a limit", "resource", "origin", "qps", "concurrency", "strict", "dry_run")
 	if fields == nil {
@@ -151,8 +153,8 @@ func (p *parser) entry(n *yaml.Node) {
 		p.errorf(n, "limit without a resource; use * for all resources")
 	}
 	if v := fields["origin"]; v != nil {
-		// A Collector takes "" for all origins together, and "*" literally. In a file either is almost certainly a
-		// mistake, so reject both.
+		// A Collector takes "" for all origins together, and "*" literally. In a file, each of these two values is
+		// almost certainly a mistake, so reject both.
 		one := v.Value != "" && !strings.Contains(v.Value, "*")
 		l.Origin = p.text("origin", v, one, "it must be one name, not a pattern; omit it for all origins")
 	}
@@ -173,7 +175,7 @@ func (p *parser) entry(n *yaml.Node) {
 	}
 }
 
-// add appends a limit, and records an error if it is invalid or a duplicate.
+// add appends a limit to p.limits, and records an error if the limit is invalid or a duplicate.
 func (p *parser) add(n *yaml.Node, l collector.Limit) {
 	// A limit without a resource has been reported by entry.
 	if l.Resource != "" {
@@ -181,7 +183,8 @@ func (p *parser) add(n *yaml.Node, l collector.Limit) {
 			p.errorf(n, "%s", strings.ReplaceAll(err.Error(), "limit 1: ", ""))
 		}
 	}
-	// Two limits are duplicates if they differ only in Count and Strict. A limit and its dry run are not.
+	// Two limits are duplicates if they differ only in Count and Strict. A limit and a dry run are never duplicates of
+	// each other.
 	subject := collector.Limit{Resource: l.Resource, Origin: l.Origin, Grade: l.Grade, DryRun: l.DryRun}
 	if line, duplicate := p.seen[subject]; duplicate {
 		p.errorf(n, "duplicate limit %q; the first is in line %d", subject, line)
@@ -213,8 +216,8 @@ func (p *parser) fields(n *yaml.Node, what string, allowed ...string) map[string
 	return fields
 }
 
-// text returns the string in n. The caller passes ok = false if the string is invalid. If ok is false or n is not a
-// scalar, text records an error that ends with want.
+// text returns the string in n, the value of the field key. If ok is false (the caller has found the string invalid) or
+// n is not a scalar, text records an error that ends with want.
 func (p *parser) text(key string, n *yaml.Node, ok bool, want string) string {
 	if !isScalar(n) || !ok {
 		p.errorf(n, "%s is %s; %s", key, describe(n), want)
@@ -233,7 +236,7 @@ func isScalar(n *yaml.Node) bool {
 	return false
 }
 
-// flag returns the boolean in n, or false if n is nil.
+// flag returns the boolean in n, the value of the field key, or false if n is nil.
 func (p *parser) flag(key string, n *yaml.Node) (v bool) {
 	if n != nil && (n.Tag != "!!bool" || n.Decode(&v) != nil) {
 		p.errorf(n, "%s is %s; it must be true or false", key, describe(n))
@@ -241,7 +244,7 @@ func (p *parser) flag(key string, n *yaml.Node) (v bool) {
 	return v
 }
 
-// count returns the whole number in n. Only the canonical decimal form is valid.
+// count returns the whole number in n, the value of the field key. Only the canonical decimal form is valid.
 //
 //	0, 5, 1000           valid
 //	010, 0x10, 1_000     rejected: readers of YAML disagree about the value
@@ -256,7 +259,7 @@ func (p *parser) count(key string, n *yaml.Node) int64 {
 	return v
 }
 
-// describe returns a description of a value for errors.
+// describe returns a description of the value n for error messages.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -270,7 +273,7 @@ func describe(n *yaml.Node) string {
 			return "empty"
 		}
 		// A tag such as !!binary can change the meaning of a value that looks valid. Show the tag with the value,
-		// because the tag is the reason of the error.
+		// because the tag makes the value invalid.
 		if strings.HasPrefix(n.Tag, "!") && !isScalar(n) {
 			return fmt.Sprintf("%.40q with the tag %.40s", n.Value, n.Tag)
 		}

@@ -60,9 +60,10 @@ func (w *Watcher) Reload() error {
 	return nil
 }
 
-// load sets the limits from the file, and returns their number.
+// load sets the limits from the file, and returns the number of limits.
 func (w *Watcher) load() (int, error) {
-	// Take the state before reading: if the file changes during the read, Run sees another state and reloads it.
+	// Get the state of the file before reading it: if the file changes during the read, Run finds another state and
+	// reloads the file.
 	before := w.state()
 	w.read.Store(&before)
 	limits, err := Read(w.path)
@@ -78,9 +79,9 @@ func (w *Watcher) load() (int, error) {
 }
 
 // Run reloads the file whenever it changes, until ctx ends. It reloads a changed file only when the file has stayed the
-// same for a second, to skip files that are only partly written. If the file is removed, the limits stay until it
-// exists again. A minute after each reload, Run logs one message with the limits that match no resource, because their
-// names may be misspelled.
+// same for a second, to skip files that are only partly written. If the file is removed, the limits stay in force, and
+// Run reloads the file when it exists again. A minute after each reload, Run logs one message with the limits that
+// match no resource, because their names may be misspelled.
 //
 //	time          file               Run, once a second
 //	0 s           A                  state = last state = state at the last reload: nothing to do
@@ -91,20 +92,20 @@ func (w *Watcher) Run(ctx context.Context) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	before := *w.read.Load()
-	warned := int64(0) // load time of the limits that were last checked by warn
+	warned := int64(0) // load time of the limits that warn has checked last
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		// before is the state of the last tick. Report a removal once, when the state changes.
+		// before is the state of the file at the last tick. Log a removal once, when the state changes.
 		now := w.state()
 		switch {
 		case now == nil && before != nil:
 			w.logger.Warn("limits file was removed; keeping the limits", "file", w.path)
 		case now != nil && !same(now, *w.read.Load()) && same(now, before):
-			_ = w.Reload() // logs its error
+			_ = w.Reload() // Reload logs its error
 		}
 		before = now
 		if loaded := w.loaded.Load(); loaded != warned && time.Since(time.Unix(loaded, 0)) >= warnAfter {
@@ -114,22 +115,23 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// state returns the file's information, or nil if the file does not exist.
+// state returns the os.FileInfo of the file, or nil if the file does not exist.
 func (w *Watcher) state() os.FileInfo {
 	info, _ := os.Stat(w.path)
 	return info
 }
 
-// same reports whether a and b are the same version of a file, judged without reading it: the same file, size and time
-// of modification. An editor that replaces a file creates a new one, so os.SameFile detects this even if the size and
-// the time are equal.
+// same reports whether a and b describe the same version of a file: the same file, size and time of modification. It
+// does not read the file. If an editor replaces a file by a new one, os.SameFile detects the new file even if the size
+// and the time are equal.
 func same(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// warn logs the limits that match no resource.
+// warn logs the limits in force that match no resource.
 func (w *Watcher) warn() {
-	// A limit without a matching resource has no effect. It is no error, because the resource may be created later.
+	// A limit without a matching resource has no effect. Such a limit is no error, because the resource may be created
+	// later.
 	var names []string
 	resources := w.stats.Resources()
 	for _, l := range w.stats.Limits() {
@@ -142,7 +144,7 @@ func (w *Watcher) warn() {
 	}
 }
 
-// metrics returns the metrics of the Watcher.
+// metrics returns the self-metrics of the Watcher.
 func (w *Watcher) metrics() []collector.Metric {
 	return []collector.Metric{
 		{

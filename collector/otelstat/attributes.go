@@ -18,7 +18,7 @@ type attributes struct {
 	errorType string
 }
 
-// readAttributes extracts the attributes that code and OnEnd need.
+// readAttributes extracts the attributes that attributes.code and processor.OnEnd need.
 func readAttributes(list []attribute.KeyValue) attributes {
 	a := attributes{grpc: -1}
 	for i := range list {
@@ -40,8 +40,8 @@ func readAttributes(list []attribute.KeyValue) attributes {
 	return a
 }
 
-// code returns the code of the call, or the zero Code if the span has none. A number that the protocol does not define
-// becomes [collector.OtherCode].
+// code returns the code of the call, or the zero Code if the span has no attribute with a code. A number that the
+// protocol does not define becomes [collector.OtherCode].
 func (a *attributes) code() collector.Code {
 	switch {
 	case a.grpc >= 0:

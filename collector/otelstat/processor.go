@@ -16,24 +16,25 @@
 // # What is counted
 //
 // A span has its final name only when it ends: otelhttp, for example, sets the route after the handler has run. A call
-// is therefore counted when its span ends, under the final name of the span. It passes and completes in one step, in
-// the second when End is called, with the duration of the span.
+// is therefore counted when its span ends, under the final name of the span. In the second when End is called, the call
+// is counted as a pass and as a completion, in one step. Its response time is the duration of the span.
 //
-// The start of the call is not in any second, and the calls in flight are unknown. Concurrency reads as 0, limits do
-// not refuse such calls, and limits on concurrency do not include them. Use middleware if you need these features. A
-// span that never ends is never counted, and uses no memory here. A span that ends twice is one call. A timestamp
-// passed to End changes the duration, not the second. If it is before the start, the duration is 0.
+// The start of the call is not recorded in any second, and the calls in flight are unknown. Concurrency reads as 0,
+// limits do not refuse calls of spans, and limits on concurrency do not count them. Use middleware if you need these
+// features. A span that never ends is never counted, and takes no memory of this package. A span that ends twice is one
+// call. A timestamp that is passed to End changes the duration of the call, but not the second in which the call is
+// counted. If the timestamp is before the start of the span, the duration is 0.
 //
 // Spans of the kinds server and consumer are inbound calls, and enter by [Entrance]. Spans of the kinds client and
 // producer are outbound calls. A span with a parent in the same process is a part of the parent's call: it counts for
-// its own resource, but not for the entrance or the process. There is no call tree, because a processor does not see
-// the entries above a span.
+// its own resource, but not for the entrance or the process. There is no call tree, because a processor does not know
+// the calls that the span is nested in.
 //
 // The code of an HTTP call is the attribute http.response.status_code or http.status_code. The code of a gRPC call is
-// rpc.grpc.status_code, or rpc.response.status_code if rpc.system or rpc.system.name is grpc. A call is an exception if
-// its span has the status Error. Its error is an [*Error], which [collector.Options].Exception and ExceptionClass can
-// examine. [Exception] sets another rule. Events of a span are ignored: a panic is an exception only if the
-// instrumentation sets the status Error, as HTTP and gRPC instrumentation does.
+// the attribute rpc.grpc.status_code, or rpc.response.status_code if rpc.system or rpc.system.name is grpc. A call is
+// an exception if its span has the status Error. Its error is an [*Error], which [collector.Options].Exception and
+// ExceptionClass can examine. The option [Exception] replaces this rule. Events of a span are ignored: a panic is an
+// exception only if the instrumentation sets the status Error, as HTTP and gRPC instrumentation does.
 //
 // # Names
 //
@@ -56,10 +57,10 @@ import (
 // Entrance is the entrance of spans of the kinds server and consumer.
 const Entrance = "otel"
 
-// NewProcessor returns a processor that counts every span that ends, see the documentation of the package. It is safe
-// for concurrent use, stores nothing per span, and starts no goroutine, so ForceFlush and Shutdown do nothing. In
-// addition to the cost of the SDK, a call costs a few hundred nanoseconds, and one allocation for the id if the trace
-// is sampled. With a nil Collector the processor counts nothing.
+// NewProcessor returns a processor that counts every span that ends, see the documentation of the package. The
+// processor is safe for concurrent use, stores nothing per span, and starts no goroutine, so its methods ForceFlush and
+// Shutdown do nothing. In addition to the cost of the SDK, a call costs a few hundred nanoseconds, and one allocation
+// for the id if the trace is sampled. With a nil Collector the processor counts nothing.
 func NewProcessor(c *collector.Collector, opts ...Option) sdktrace.SpanProcessor {
 	p := &processor{c: c}
 	for _, set := range opts {
@@ -68,7 +69,7 @@ func NewProcessor(c *collector.Collector, opts ...Option) sdktrace.SpanProcessor
 	return p
 }
 
-// processor is the SpanProcessor of [NewProcessor].
+// processor is the SpanProcessor that [NewProcessor] returns.
 type processor struct {
 	c *collector.Collector
 	options
@@ -130,7 +131,8 @@ func (p *processor) OnEnd(span sdktrace.ReadOnlySpan) {
 	p.c.Record(span.Name(), call, with...)
 }
 
-// failed reports whether the call is an exception. [collector.Options].Exception may still reject the exception.
+// failed reports whether the call of a span is an exception. [collector.Options].Exception may still reject the
+// exception.
 func (p *processor) failed(span sdktrace.ReadOnlySpan) bool {
 	if p.exception != nil {
 		return p.exception(span)
@@ -138,8 +140,9 @@ func (p *processor) failed(span sdktrace.ReadOnlySpan) bool {
 	return span.Status().Code == codes.Error
 }
 
-// Option configures how spans are counted. Its function runs when a span ends, must be safe for concurrent use, and
-// must not keep the span. If it panics, the panic propagates to the caller of End, and the call is not counted.
+// Option configures how spans are counted. The function that an option takes runs when a span ends. It must be safe for
+// concurrent use, and must not keep the span. If the function panics, the panic propagates to the caller of End, and
+// the call is not counted.
 type Option func(*options)
 
 type options struct {
@@ -148,8 +151,8 @@ type options struct {
 	skip      []func(sdktrace.ReadOnlySpan) bool
 }
 
-// Origin sets a function that returns the caller, for example from an attribute of the span. An empty value means no
-// origin.
+// Origin sets a function that returns the origin of a span's call, the name of the caller, for example from an
+// attribute of the span. An empty name means no origin.
 func Origin(of func(sdktrace.ReadOnlySpan) string) Option {
 	return func(o *options) { o.origin = of }
 }
@@ -160,7 +163,7 @@ func Exception(is func(sdktrace.ReadOnlySpan) bool) Option {
 	return func(o *options) { o.exception = is }
 }
 
-// Skip selects spans that are not counted. With several Skip options, each can skip a span.
+// Skip selects spans that are not counted. With several Skip options, a span is skipped if one of them selects it.
 func Skip(which func(sdktrace.ReadOnlySpan) bool) Option {
 	return func(o *options) { o.skip = append(o.skip, which) }
 }

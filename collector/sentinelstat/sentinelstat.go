@@ -15,8 +15,8 @@
 //	…
 //	e, blocked := sentinel.Entry("checkout", sentinel.WithSlotChain(chain))
 //
-// Sentinel's own statistics remain, because its rules need them. The slot decides nothing, because Sentinel calls the
-// slot after a call was admitted. Limits of the Collector therefore do not refuse the call, but it uses their quota.
+// Sentinel's own statistics remain, because its rules need them. The slot refuses no call, because Sentinel calls the
+// slot after a call was admitted. Limits of the Collector therefore do not refuse the call either, but they count it.
 //
 // # What is counted
 //
@@ -24,18 +24,18 @@
 // the call of sentinel.Entry, so it includes the wait for a throttling rule. A call is an exception if its entry has an
 // error at its Exit, for example from sentinel.TraceError, and the options of the Collector accept the error.
 //
-// A call that a rule refused is a block. Its reason is the kind of the rule in Sentinel's terms, and the ID of the rule
-// or, without an ID, the resource of the rule. The reason omits a name that equals the resource of the call. Examples
-// are "FlowControl", "Isolation two at a time" and "System inboundQPS". A batch of n is n passes or n blocks, and n
-// completions, but one call in flight. A batch of 0 is one call. Completions have no code, because Sentinel has no
-// codes.
+// A call that a rule refused is a block. The reason of the block is the kind of the rule in Sentinel's terms, followed
+// by the ID of the rule or, without an ID, by the resource of the rule. If this ID or resource equals the resource of
+// the call, the reason omits it. Examples are "FlowControl", "Isolation two at a time" and "System inboundQPS". A batch
+// of n is n passes or n blocks, and n completions, but one call in flight. A batch of 0 is one call. Completions have
+// no code, because Sentinel has no codes.
 //
 // Each call counts once, and concurrency is never negative, even if other slots panic. Sentinel logs such a panic and
-// lets the call continue, with the panic as its error. If a slot panics before this one sees the call, the call counts
-// only when it completes: as a pass, a completion and an exception. Once a call is counted as a pass or a block, this
-// does not change. The slot is the first of the statistics slots, so it sees a call before the others can panic. Panics
-// in the functions of the Collector's options are recovered and written to Sentinel's log, because Sentinel's own
-// statistics run after this slot.
+// lets the call continue, with the panic as its error. If another slot panics before Sentinel passes the call to this
+// slot, the call counts only when it completes: as a pass, a completion and an exception. Once a call is counted as a
+// pass or a block, this does not change. The slot is the first of the statistics slots, so it counts a call before the
+// other statistics slots can panic. Panics in the functions of the Collector's options are recovered and written to
+// Sentinel's log, because Sentinel's own statistics run after this slot.
 //
 // # Caveats
 //
@@ -49,19 +49,19 @@
 // that enters the process, by [collector.DefaultEntrance]. The views of the process and of this entrance therefore
 // count entries, not requests.
 //
-// Sentinel's clock has a resolution of a millisecond. A wait of up to 2 ms before a call is admitted may be missed, and
-// a longer one may be off by 1 ms. Otherwise response times are exact. The wait is measured with the machine's clock
-// even if [collector.Options] replaces the clock of the Collector.
+// Sentinel's clock has a resolution of a millisecond. If a call waits at most 2 ms before it is admitted, its response
+// time may lack the wait. If the wait is longer, the response time may be off by 1 ms. Otherwise response times are
+// exact. The wait is measured with the machine's clock even if [collector.Options] replaces the clock of the Collector.
 //
 // Sentinel reuses its contexts. An error that is set on an entry after its Exit, by sentinel.TraceError or by a second
-// Exit, may affect another call. The slot removes errors that were set before the other call began.
+// Exit, may affect another call. The slot removes an error that was set before the other call began.
 //
-// An entry that never exits stays in flight forever. So does an entry whose end Sentinel does not report. There are two
-// such cases:
+// An entry that never exits stays in flight forever. An entry also stays in flight forever if Sentinel does not report
+// its end to the slot. This happens in two cases:
 //
 //   - The exit handler of the entry (WhenExit) panics.
-//   - Another slot panics at the end of the call. This slot has order 0, and was added to the chain before the slot of
-//     this package.
+//   - Another statistics slot panics at the end of the call, and this other slot has order 0 and was added to the chain
+//     before the slot of this package.
 package sentinelstat
 
 import (
@@ -82,24 +82,25 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Slot records the calls of a Sentinel slot chain in a Collector. Add it to a chain once, with base.SlotChain.AddStatSlot.
-// Do this before calls use the chain, because Sentinel does not lock the chain. A chain can have slots for several Collectors,
-// and chains can share a slot.
+// Slot records the calls of a Sentinel slot chain in a Collector. Add it to a chain once, with
+// base.SlotChain.AddStatSlot. Add it before calls use the chain, because Sentinel does not lock the chain. A chain can
+// have slots for several Collectors, and chains can share a slot.
 //
-// Sentinel calls the methods. They are safe for concurrent use; calls for the same entry are sequential. The state of a
-// call in flight is in the context of the entry, which Sentinel clears at its Exit.
+// Sentinel calls the methods of a Slot. They are safe for concurrent use; Sentinel calls them one after the other for
+// the same entry. The state of a call in flight is in the context of the entry, which Sentinel clears at the Exit of
+// the entry.
 type Slot struct{ c *collector.Collector }
 
 var _ base.StatSlot = (*Slot)(nil)
 
-// NewSlot returns a slot that records into c. With a nil Collector it records nothing.
+// NewSlot returns a slot that records into c. If c is nil, the slot records nothing.
 func NewSlot(c *collector.Collector) *Slot { return &Slot{c} }
 
-// Order returns 0, so the slot is the first of the statistics slots. If an earlier slot panicked, Sentinel would not
-// call this one.
+// Order returns 0, so the slot is the first of the statistics slots. If a slot panics, Sentinel does not call the slots
+// after it.
 func (s *Slot) Order() uint32 { return 0 }
 
-// OnEntryPassed records that a call passed and is in flight.
+// OnEntryPassed records that a call has passed and is in flight.
 func (s *Slot) OnEntryPassed(ctx *base.EntryContext) {
 	if ctx.Err() != nil {
 		ctx.SetError(nil) // the error of an earlier call of this context, set after its Exit
@@ -123,8 +124,9 @@ func (s *Slot) OnCompleted(ctx *base.EntryContext) {
 		entry = s.enter(ctx)
 	}
 	delete(ctx.Data, s) // Sentinel reuses the map with the context
-	// A panic in a function of the Collector's options would prevent Sentinel's own statistics from recording the end,
-	// and its rules would refuse calls forever. Sentinel logs panics of slots; log this one in the same way.
+	// A panic in a function of the Collector's options would prevent Sentinel's own statistics from recording the end
+	// of the call, and Sentinel's rules might then refuse calls forever. Recover the panic, and log it as Sentinel logs
+	// panics of slots.
 	defer func() {
 		if v := recover(); v != nil {
 			logging.Error(
@@ -136,18 +138,18 @@ func (s *Slot) OnCompleted(ctx *base.EntryContext) {
 	entry.Exit(ctx.Err())
 }
 
-// enter records that Sentinel admitted a call.
+// enter records a call that Sentinel has admitted, and returns its entry.
 func (s *Slot) enter(ctx *base.EntryContext) *collector.Entry {
 	opts := []collector.CallOption{collector.Admitted(), batch(ctx), traffic(ctx)}
 	if d := since(ctx); d > time.Millisecond { // 1 ms may be rounding: the call may have crossed a millisecond boundary
 		opts = append(opts, collector.StartedAt(time.Now().Add(-d)))
 	}
-	_, entry, _ := s.c.Enter(context.Background(), ctx.Resource.Name(), opts...) // Admitted calls are not refused
+	_, entry, _ := s.c.Enter(context.Background(), ctx.Resource.Name(), opts...) // Enter refuses no call with the option Admitted
 	return &entry
 }
 
-// since returns the time since the call of sentinel.Entry, in whole milliseconds of Sentinel's clock. It may be
-// negative, because this clock may go back.
+// since returns the time since the call of sentinel.Entry, in whole milliseconds of Sentinel's clock. The result may be
+// negative, because Sentinel's clock may go back.
 func since(ctx *base.EntryContext) time.Duration {
 	return time.Duration(util.CurrentTimeMillis()-ctx.StartTime()) * time.Millisecond
 }
@@ -164,7 +166,7 @@ func traffic(ctx *base.EntryContext) collector.CallOption {
 }
 
 // reason returns the reason of a block, in a few words that are the same for all calls that a rule refuses: the kind of
-// the rule, and its name if it has one.
+// the rule, and the name of the rule if it has one.
 func reason(resource string, err *base.BlockError) (words string) {
 	// If a slot panics, Sentinel lets the call pass. A panic in the String method of a rule must not have this effect.
 	defer func() { _ = recover() }()
@@ -175,7 +177,7 @@ func reason(resource string, err *base.BlockError) (words string) {
 	return words
 }
 
-// ruleName returns the ID of the rule, or the resource of a rule without an ID. It is empty if there is no rule.
+// ruleName returns the ID of the rule, or the resource of a rule without an ID. The name is empty if rule is nil.
 func ruleName(rule base.SentinelRule) (name string) {
 	switch r := rule.(type) {
 	case nil:
