@@ -14,7 +14,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A client that sends a million names, origins and entrances does not make memory grow. No call is lost. The
+// A client sends a million names, origins and entrances. The memory does not grow, and every call is counted. The
 // self-metrics count the calls that were recorded for Other.
 func TestAMillionNames(t *testing.T) {
 	million := 1_000_000
@@ -150,8 +150,9 @@ func TestPatternsLimitTheOverflow(t *testing.T) {
 			e.Exit(nil)
 		}
 	}
-	// /api/0 and /web/0 have the two resources; /api/1 and /api/2 have their own quotas. Each of the three names below
-	// /api/ passes once. The 17 other names below /api/ share one quota of 5: 3 + 5 = 8. No limit applies to /web/.
+	// /api/0 and /web/0 have the two resources; /api/1 and /api/2 have their own quotas. One call of each of these
+	// three names below /api/ passes. The 17 other names below /api/ share one quota of 5: 3 + 5 = 8. No limit applies
+	// to /web/.
 	if fmt.Sprint(passed) != "map[/api/:8 /web/:20]" {
 		t.Errorf("%v", passed)
 	}
@@ -165,8 +166,8 @@ func retiring(t *testing.T) (*collector.Collector, *fakeClock) {
 	return clocked(t, collector.Options{RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
 }
 
-// Idle resources, origins, entrances and tree nodes are removed. Their counts stay in the totals, and seconds in the
-// history do not change.
+// Idle resources, origins, entrances and tree nodes are removed. The counts of removed items stay in the totals, and
+// seconds in the history do not change.
 func TestIdleIsRetired(t *testing.T) {
 	c, f := retiring(t)
 	call := func(name string, opts ...collector.CallOption) {
@@ -231,7 +232,7 @@ func TestIdleIsRetired(t *testing.T) {
 	if in := c.Inbound().Snapshot(nil).Total.Pass; in != 1 {
 		t.Errorf("inbound %d", in)
 	}
-	leak.Exit(nil) // a call in flight prevents retirement, however long it takes
+	leak.Exit(nil) // while the call was in flight, its leaf was not retired, however long the call took
 	if s := c.Resource("leak").Snapshot(nil); s.InFlight != 0 || s.Total.Complete != 1 {
 		t.Errorf("leak %+v", s)
 	}
@@ -268,8 +269,8 @@ func TestIdleIsRetired(t *testing.T) {
 	}
 }
 
-// If all origins of a resource are in use, a sweep copies none of them. New names wait for the sweep, so it must be
-// fast.
+// If all origins of a resource are in use, a sweep does not copy the map of origins. Registrations of new names wait
+// for parts of the sweep, so each part must be fast.
 func TestOriginsThatAreAllInUseAreNotCopied(t *testing.T) {
 	c, _ := retiring(t)
 	for i := range 50 {
@@ -376,7 +377,7 @@ func TestRetirementUnderWriters(t *testing.T) {
 		defer stop.Store(true)
 		for took := time.Duration(0); took < length || took < time.Minute &&
 			c.Health().Retired < 20; took = time.Since(begin) {
-			f.add(70 * time.Second) // names that are not called again are idle
+			f.add(70 * time.Second) // names that are not called again become idle
 			c.Seal()
 			for _, r := range c.Seal().Resources {
 				if n := r.InFlight(); n < 0 {

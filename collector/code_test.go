@@ -76,7 +76,7 @@ func TestGRPCCode(t *testing.T) {
 // Regression: a thousand responses 401 looked like a thousand responses 200.
 //
 // Every completion counts for exactly one code in each view: the resource, the origin, the entrance, and all inbound
-// calls. This is true for batches, for names that are recorded for Other, and for each method that ends a call.
+// calls. The calls include batches and names that are recorded for Other, and each method that ends a call is used.
 func TestCodesAreCountedOnceInEveryView(t *testing.T) {
 	c := newCollector(t, collector.Options{MaxResources: 2})
 	want, inbound := map[string]map[string]int64{}, map[string]int64{}
@@ -145,7 +145,7 @@ func TestCodesAreCountedOnceInEveryView(t *testing.T) {
 	}
 }
 
-// The zero Entry counts no code.
+// The methods of the zero Entry count no code.
 func TestCodesOfNoCall(t *testing.T) {
 	(&collector.Entry{}).ExitCode(nil, collector.HTTPStatus(200))
 	(&collector.Entry{}).ExitCode(errors.New("x"), collector.HTTPStatus(200))
@@ -203,7 +203,8 @@ func TestCodesOutliveRetirement(t *testing.T) {
 	}
 }
 
-// Under concurrent calls, the codes of a snapshot add up to its completions, and the count of a code never falls.
+// Under concurrent calls, the counts of the codes in a snapshot add up to the completions in the snapshot, and the
+// count of a code never falls.
 func TestCodesNeverFall(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	stop := make(chan struct{})
@@ -269,7 +270,7 @@ func ExampleEntry_ExitCode() {
 	// Output: "": 0, "200": 1, "401": 2, "other": 1
 }
 
-// GRPCCodeNumber accepts the names of the specification and of the Go library.
+// GRPCCodeNumber accepts the names of codes in gRPC's specification and in gRPC's Go library.
 func TestGRPCCodeNumber(t *testing.T) {
 	names := []string{
 		"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",

@@ -169,7 +169,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// If there are more names than MaxResources, no call is lost, and the number of resources stays bounded.
+// If there are more names than MaxResources, every call is counted, and the number of resources stays bounded.
 func TestOverflowIsCounted(t *testing.T) {
 	c := newCollector(t, collector.Options{MaxResources: 3})
 	for i := range 10_000 {
@@ -244,7 +244,7 @@ func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 		clock.Add(int64(130 * ms))
 		runtime.Gosched()
 		m := c.Seal()
-		for i := next - 10; i < next; i++ { // seconds that were read before must be unchanged
+		for i := next - 10; i < next; i++ { // records that the test has read before must be unchanged
 			for _, r := range m.Resources {
 				rec, ok := r.View().Node().Second(i)
 				if before, known := rows[row{r.Name(), i}]; ok != known || rec != before {
@@ -305,7 +305,7 @@ func TestTheLastSlotIsTakenOnce(t *testing.T) {
 	}
 }
 
-// If Now goes back, time stops and no count is lost.
+// If Options.Now returns an earlier time than before, the time of the Collector stops, and every call is counted.
 func TestNowThatGoesBack(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 10, 0, time.UTC)
 	c := newCollector(t, collector.Options{Now: func() time.Time { return now }})
@@ -404,8 +404,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// For each bucket of the histogram, the latest call with a valid trace ID is kept. The bucket contains the response
-// time of the call.
+// Exemplars has the latest call with a valid trace ID for each bucket of the histogram. The response time of the call
+// lies in the bucket.
 func TestExemplars(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{

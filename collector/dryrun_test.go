@@ -33,8 +33,8 @@ func wouldRefuse(r *collector.Resource) map[string]int64 {
 	return all
 }
 
-// twins returns each limit twice: as a limit on names that begin with "real", and as a dry run on names that begin with
-// "dry".
+// twins returns random limits, each of them twice: as a limit on names that begin with "real", and as a dry run on
+// names that begin with "dry".
 func twins(random *rand.Rand) []collector.Limit {
 	count := func(n int64) int64 { return random.Int64N(n) }
 	real := []collector.Limit{
@@ -54,8 +54,8 @@ func twins(random *rand.Rand) []collector.Limit {
 	return all
 }
 
-// compare fails if, in any second, the limits of the twins refused more or fewer calls than their dry runs counted. It
-// also fails if a dry run has refused a call.
+// compare fails the test if, in any second, the limits from twins refused more or fewer calls than the dry runs from
+// twins counted. It also fails the test if a dry run has refused a call.
 func compare(t *testing.T, c *collector.Collector, name string) {
 	t.Helper()
 	r, d := c.Resource("real"+name), c.Resource("dry"+name)
@@ -117,7 +117,7 @@ func TestADryRunCountsWhatALimitRefuses(t *testing.T) {
 				var pair [2]*collector.Entry
 				for i, kind := range []string{"real", "dry"} {
 					own := opts[:len(opts):len(opts)]
-					if name == "/4" { // this name gets no resource, because it has a fallback
+					if name == "/4" { // this name gets no resource, because its calls have the option FallbackResource
 						own = append(own, collector.FallbackResource(kind+", others"))
 					}
 					pair[i] = f(kind, kind+name, own)
@@ -168,8 +168,8 @@ func TestADryRunCountsWhatALimitRefuses(t *testing.T) {
 	}
 }
 
-// If a limit would let a prioritized call wait, the equal dry run does not count the call as refused. Its quota counts
-// the pass in the later bucket.
+// If a limit would let a prioritized call wait for a later bucket, an equal dry run does not count the call as refused.
+// The quota of the dry run counts the pass in the later bucket.
 func TestDryRunCountsPrioritizedCalls(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
@@ -229,7 +229,8 @@ func TestDryRunNextToALimit(t *testing.T) {
 		if _, ok := r.Limit(collector.Concurrency); ok {
 			t.Error("Resource.Limit returns a dry run")
 		}
-		// Two calls wait for the next bucket. The dry run allows one call in flight, so it counts the second one.
+		// Two calls wait for the next bucket. The dry run allows one call in flight, so it counts the second call as
+		// refused.
 		time.Sleep(600 * ms)
 		limit(t, c, append(dry(qps("a", 9), flying("a", 1)), qps("a", 4))...)
 		var wg sync.WaitGroup
@@ -257,7 +258,7 @@ func TestDryRunNextToALimit(t *testing.T) {
 // Under concurrent calls, a dry run counts exactly the calls over its quota, and each of them once.
 func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 	const goroutines, calls = 16, 2000
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines)) // so that the scheduler interrupts calls at any point
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines)) // more threads than processors, so that calls are interrupted at any point
 	each := func(f func(g int)) {
 		var wg sync.WaitGroup
 		for g := range goroutines {
@@ -272,7 +273,7 @@ func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 		if name != "a" {
 			opts = append(opts, collector.FallbackResource("others"))
 		}
-		stay := pass(c, name, 5, opts...) // as many as the dry run allows in flight
+		stay := pass(c, name, 5, opts...) // as many calls as the dry run allows in flight
 		each(func(int) {
 			for range calls {
 				exit(pass(c, name, 1, opts...))
@@ -305,23 +306,23 @@ func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 	}
 }
 
-// New dry runs start with the earlier passes and the calls in flight, as limits do. The counts of removed dry runs
-// stay. A call that a dry run would have refused does not count as in flight for dry runs.
+// New dry runs count the passes of the last second and the calls in flight, as new limits do. The counts of removed dry
+// runs stay. A call that a dry run would have refused does not count as in flight for dry runs.
 func TestDryRunsAreReplaced(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
 	before := pass(c, "a", 3)
 	for i, tc := range []struct {
 		limits []collector.Limit
-		want   map[string]int64 // after three more calls, which stay in flight
+		want   map[string]int64 // counts after three more calls, which stay in flight
 	}{
 		{dry(qps("a", 4)), map[string]int64{"qps a": 2}},
 		{dry(qps("a", 5), flying("?", 1)), map[string]int64{"qps a": 4}},
 		{append(dry(qps("*", 0)), flying("a", 9)), map[string]int64{"qps a": 4, "qps *": 0}},
 		{nil, map[string]int64{"qps a": 4}},
-		// 12 in flight; 4 of them do not count.
+		// 12 calls are in flight. Dry runs do not count 4 of them.
 		{dry(flying("a", 10)), map[string]int64{"qps a": 4, "concurrency a": 1}},
-		// 15 in flight; 5 of them do not count.
+		// 15 calls are in flight. Dry runs do not count 5 of them.
 		{dry(flying("a", 11)), map[string]int64{"qps a": 4, "concurrency a": 3}},
 		{[]collector.Limit{flying("a", 19)}, map[string]int64{"qps a": 4, "concurrency a": 3}},
 	} {
@@ -352,8 +353,8 @@ func TestDryRunsAreReplaced(t *testing.T) {
 	}
 }
 
-// A name gets its own quota after it shared the quota of a dry run with other names. The new quota starts with the
-// passes that the dry run admitted, and with no others.
+// A name that has shared the quota of a dry run with other names gets its own quota. The new quota starts with the
+// passes that the dry run has admitted, without the calls that it would have refused.
 func TestOwnLimiterKeepsSharedPassesOfADryRun(t *testing.T) {
 	c, f := crowded(t, 1)
 	limit(t, c, dry(qps("*", 5))...)

@@ -13,9 +13,9 @@ import (
 
 const unmatched = "unmatched"
 
-// Limits apply to names that have not earned a resource in the same way as to names without a free slot in the table:
-// such a name neither escapes a limit nor uses the quota of another name. This test repeats the tests of overflowing
-// names with unearned names.
+// Limits apply to names that have not earned a resource in the same way as to names without a free slot in the table: a
+// name of either kind neither escapes a limit nor uses the quota of another name. This test repeats the tests of
+// overflowing names with unearned names.
 func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
 	unearned = []collector.CallOption{collector.FallbackResource(unmatched)}
 	defer func() { unearned = nil }()
@@ -45,8 +45,8 @@ func testLimitOfUnmatched(t *testing.T) {
 	}
 }
 
-// Regression: a name that had used up its quota earned a resource, and got a second quota. One of its calls in flight
-// was subtracted twice when it ended.
+// Regression: a name that had used up its quota earned a resource, and got a second quota. In addition, a call that was
+// in flight at that time was subtracted from the calls in flight twice when it ended.
 func TestEarnedNameKeepsItsQuota(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(t, c, qps("*", 10), flying("*", 15))
@@ -70,7 +70,7 @@ func TestEarnedNameKeepsItsQuota(t *testing.T) {
 	}
 }
 
-// Blocks and passes of names without a resource are counted once: for the resource that records them, and in
+// Blocks and passes of names without a resource are counted once for the resource that records them, and once in
 // Health.Unearned. Calls of names in limits or in code count for the resource of their own name.
 func TestUnearnedCallsAreCountedOnce(t *testing.T) {
 	c, _ := clocked(t, collector.Options{Given: []string{"route", "route", collector.Other}, MaxResources: 3})

@@ -90,8 +90,8 @@ func TestDeferredEnd(t *testing.T) {
 	}
 }
 
-// EnterContext of a kept handle records a call exactly as Enter by name does: below the same caller, with the same
-// origin, and under the same limits.
+// Resource.EnterContext of a kept handle records a call exactly as Collector.Enter does: below the same caller, with
+// the same origin, and under the same limits.
 func TestEnterContextIsEnterByName(t *testing.T) {
 	type entering func(ctx context.Context, opts ...collector.CallOption) (context.Context, collector.Entry, error)
 	play := func(by func(c *collector.Collector, name string) entering) string {
@@ -134,7 +134,7 @@ func TestEnterContextIsEnterByName(t *testing.T) {
 	}
 	handles := map[string]*collector.Resource{}
 	byName := play(func(c *collector.Collector, name string) entering {
-		c.Resource(name) // registers the name in the same order as the run with handles
+		c.Resource(name) // registers the names in the same order as in the run with handles
 		return func(ctx context.Context, opts ...collector.CallOption) (context.Context, collector.Entry, error) {
 			return c.Enter(ctx, name, opts...)
 		}
@@ -166,8 +166,8 @@ func firsts[K, V any](pairs iter.Seq2[K, V]) iter.Seq[K] {
 	}
 }
 
-// A handle is kept while its resource is retired and the name is registered again. Calls by the handle count for the
-// new resource.
+// A handle is kept while its resource is retired and the name is registered again. Calls through the handle count for
+// the new resource.
 func TestEnterContextOfARetiredHandle(t *testing.T) {
 	c, clock := clocked(t, collector.Options{RetireAfter: time.Hour})
 	r := c.Resource("a")
@@ -193,8 +193,8 @@ func TestEnterContextOfARetiredHandle(t *testing.T) {
 	}
 }
 
-// BenchmarkEnterContext compares EnterContext with Enter of a handle, which should be faster, and with Enter by name,
-// which should be slower.
+// BenchmarkEnterContext compares Resource.EnterContext with Resource.Enter, which should be faster, and with
+// Collector.Enter, which should be slower.
 func BenchmarkEnterContext(b *testing.B) {
 	c := newCollector(b, collector.Options{})
 	r := c.Resource("load")

@@ -50,7 +50,7 @@ func TestTheLongestIdleIsEvicted(t *testing.T) {
 		if got := fmt.Sprint(names(c)); got != "[flying first second third _other]" {
 			t.Fatalf("%s: one that was called within the history made room", got)
 		}
-		for _, step := range []struct{ name, want string }{ // in each step, one more resource is idle for long enough
+		for _, step := range []struct{ name, want string }{ // before each step, one more resource has become idle for long enough
 			{"new", "[flying first third _other new]"},
 			{"newer", "[flying first _other new newer]"},
 			{"newest", "[flying _other new newer newest]"},
@@ -68,7 +68,7 @@ func TestTheLongestIdleIsEvicted(t *testing.T) {
 }
 
 // A resource is evicted only after its last seconds have left the history. An eviction therefore removes no call from a
-// second in the history, in the view of the resource or of the process.
+// second in the history, neither in the view of the resource nor in the view of the process.
 func TestWhatMakesRoomHasBeenRead(t *testing.T) {
 	c, f := clocked(t, collector.Options{MaxResources: 2, Windows: node.Options{History: time.Minute}})
 	busy(t, c, "old", collector.Inbound(), collector.FromRequest())
@@ -98,8 +98,8 @@ func TestWhatMakesRoomHasBeenRead(t *testing.T) {
 	}
 }
 
-// An earned name never evicts a given name, however long that name has been idle. A given name evicts an earned name if
-// possible, or else a given one.
+// A new earned name never evicts a given name, however long the given name has been idle. A new given name evicts an
+// earned name if possible, or else a given name.
 func TestEarnedNamesEvictNoGivenName(t *testing.T) {
 	c, f := clocked(t, collector.Options{Given: []string{"route"}, MaxResources: 3, RetireAfter: 24 * time.Hour})
 	busy(t, c, "given")
@@ -150,8 +150,8 @@ func TestLimitedAndBusyNamesAreNotEvicted(t *testing.T) {
 	}
 }
 
-// BenchmarkMakingRoom measures a call whose new name evicts another one. A large table should cost about as much as a
-// small one.
+// BenchmarkMakingRoom measures a call whose new name evicts another name. With a large table, the call should cost
+// about as much as with a small table.
 func BenchmarkMakingRoom(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

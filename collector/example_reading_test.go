@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Code that decides by the current load reads the sliding window. Code that reports reads sealed seconds, which never
-// change.
+// Code that makes decisions based on the current load reads the sliding window. Code that writes reports reads sealed
+// seconds, which never change.
 func ExampleView_Last() {
 	clock := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return clock }})

@@ -10,7 +10,7 @@ import (
 )
 
 func Example() {
-	// A fixed clock for the example; omit Now to use the real one.
+	// A fixed clock for the example. Omit Now to use the real clock.
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
 	if err != nil {
@@ -82,7 +82,7 @@ func ExampleCollector_SetLimits() {
 	// at 1900 ms 20 calls: a fixed window lets 20 pass, this one 20
 }
 
-// Calls that use the context of a call are below it in the call tree, and inherit its origin.
+// A call that enters with the context of another call is below that call in the call tree, and inherits its origin.
 func ExampleCollector_Enter() {
 	c, err := collector.New(collector.Options{})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 // separately.
 func NewOn(line *leap.Timeline, o Options) (*Collector, error) { return newOn(line, o) }
 
-// SealAt is Seal with an earlier reading of the clock.
+// SealAt is Seal for a reading of the clock that was made earlier.
 func (c *Collector) SealAt(now leap.Reading) Boundary { return c.seal(now) }
 
 // LimitedNames returns the number of overflowing names that have their own limiter.
@@ -20,7 +20,7 @@ func LimitedNames(c *Collector) int {
 	return len(n.byName)
 }
 
-// RulesOf returns the limits in the limiter of a resource.
+// RulesOf returns the limits that the limiter of a resource has as rules.
 func RulesOf(r *Resource) (list []Limit) {
 	r = r.now()
 	if m := r.limiter.Load(); m != nil {
@@ -29,7 +29,7 @@ func RulesOf(r *Resource) (list []Limit) {
 	return list
 }
 
-// RulesOfName returns the limits in the limiter of an overflowing name.
+// RulesOfName returns the limits that the limiter of an overflowing name has as rules.
 func RulesOfName(c *Collector, name string) []Limit {
 	n := c.overflowLimiters
 	n.mu.Lock()
@@ -73,7 +73,7 @@ func IsFree(c *Collector) bool {
 	return free
 }
 
-// MemoryFor returns the MaxMemory that suffices for n resources with one leaf each.
+// MemoryFor returns the MaxMemory that suffices for n resources with one leaf each, with the options o.
 func MemoryFor(o Options, n int) int64 {
 	config, err := node.NewConfig(leap.NewTimeline(leap.Clock{}), o.Windows)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// BenchmarkHolds reports how long operations on 50,000 leaves hold the collector's lock at most, because new names wait
-// for this lock. Another goroutine polls the lock, and measures the longest time during which the lock is not free. The
-// result is meaningful only on an otherwise idle machine with two processors.
+// BenchmarkHolds reports the longest time for which operations on 50,000 leaves hold the collector's lock, because the
+// registration of new names waits for this lock. Another goroutine polls the lock, and measures the longest time during
+// which the lock is not free. The result is meaningful only on an otherwise idle machine with two processors.
 func BenchmarkHolds(b *testing.B) {
 	const resources, origins = 10_000, 5
 	windows := node.Options{History: node.Minute}

@@ -22,7 +22,7 @@ func TestRegressionReadingANilCollectorPanicked(t *testing.T) {
 	} {
 		walk.all(reflect.ValueOf(x), reflect.TypeOf(x).String())
 	}
-	// TryEnter, for example, returns a zero Entry for a refused call.
+	// Callers can get a zero Entry: TryEnter, for example, returns one for a refused call.
 	walk.all(reflect.ValueOf(new(collector.Entry)), "zero Entry")
 
 	// These calls caused the reported panic.
@@ -33,10 +33,11 @@ func TestRegressionReadingANilCollectorPanicked(t *testing.T) {
 	}
 }
 
-// idleWalk calls all methods of values by reflection, and checks that the results are idle.
+// idleWalk calls all methods of values by reflection, and checks that the results are idle (nil, zero or empty).
 type idleWalk struct{ t *testing.T }
 
-// nonZero lists the methods that return something other than the zero value, with a description of it.
+// nonZero lists the methods of a nil Collector and other idle values that return something other than the zero value,
+// with a description of the result.
 var nonZero = map[string]string{
 	"*collector.Collector.Enter":       "the context",
 	"*collector.Resource.EnterContext": "the context",
@@ -76,7 +77,7 @@ func (w idleWalk) all(x reflect.Value, name string) {
 	}
 }
 
-// argument returns a value of type t for the call of a method.
+// argument returns a value of type t, as an argument for the call of a method.
 func argument(t reflect.Type) reflect.Value {
 	switch {
 	case t == reflect.TypeFor[context.Context]():
@@ -96,7 +97,8 @@ func argument(t reflect.Type) reflect.Value {
 	return reflect.Zero(t)
 }
 
-// idle fails the test if v is not idle. If v is a function, idle calls it. If v is a View, idle checks all its methods.
+// idle fails the test if v, the result of a method, is not idle. If v is a function, idle calls it. If v is a View,
+// idle checks all its methods.
 func (w idleWalk) idle(v reflect.Value, name string) {
 	w.t.Helper()
 	switch x := v.Interface().(type) {

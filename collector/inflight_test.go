@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// flyingModel is a naive oracle for limits on concurrency. It keeps a list of the calls in flight, and counts them for
-// each check. The bytes in play choose its random steps.
+// flyingModel is a naive oracle for limits on concurrency. It keeps a list of the calls in flight, and counts the calls
+// in the list for each check. The bytes in the field play choose its random steps.
 type flyingModel struct {
 	t      testing.TB
 	c      *collector.Collector
@@ -24,8 +24,9 @@ type flyingModel struct {
 	log    []string
 }
 
-// flyingCall is a call in flight. If Other records the call, inOther is true. If a pattern matched its name when it
-// entered, known is true. Limits must count a call that is known or not in Other; they may count the rest.
+// flyingCall is a call in flight. inOther is true if Other records the call, and known is true if a pattern matched the
+// name of the call when it entered. Limits must count a call that is known or not in Other. They may or may not count
+// any other call.
 type flyingCall struct {
 	name, origin string
 	inOther      bool
@@ -69,9 +70,9 @@ func (m *flyingModel) fail(format string, args ...any) {
 	m.t.Fatalf(format, args...)
 }
 
-// flying returns bounds of the number of calls in flight that the limit l compares when a call of this name and origin
-// enters. The lower bound has the calls that the limit must count, and the upper bound all calls. If the limit does not
-// match the call, ok is false.
+// flying returns bounds of the number of calls in flight that the limit l compares with its Count when a call of this
+// name and origin enters. least is the number of calls that the limit must count, and most is the number of all calls
+// that it may count. If the limit does not match the call, ok is false.
 func (m *flyingModel) flying(l collector.Limit, name, origin string, inOther bool) (least, most int64, ok bool) {
 	whole := inOther && l.Resource == collector.Other // the limit is on the resource Other itself
 	pattern := l.Resource != name && l.Matches(name) || l.Resource == name && !inOther
@@ -101,7 +102,7 @@ func (m *flyingModel) enter() {
 	if byHandle {
 		origin = ""
 		if inOther {
-			name = collector.Other // the handle is the handle of Other, and has no other name
+			name = collector.Other // the handle is the handle of Other, so the call has the name Other
 		}
 	}
 	call := flyingCall{name: name, origin: origin, inOther: inOther}
@@ -167,7 +168,7 @@ func (m *flyingModel) enter() {
 	}
 }
 
-// exit ends a call in one of several ways, and then ends it a second time.
+// exit ends a random call in one of several ways, and then ends it a second time, which must have no effect.
 func (m *flyingModel) exit() {
 	if len(m.calls) == 0 {
 		return
@@ -190,7 +191,7 @@ func (m *flyingModel) exit() {
 	x.end(nil)
 }
 
-// errPanics is an error for which Options.Exception panics.
+// errPanics is an error for which the Options.Exception of this test panics.
 var errPanics = errors.New("panics")
 
 func (m *flyingModel) set() {
@@ -248,7 +249,8 @@ func playFlying(t testing.TB, play []byte) {
 	for len(m.calls) > 0 {
 		m.exit()
 	}
-	// If the limits count no call in flight, exactly one call of each name enters.
+	// All calls have ended. If the limits count no call in flight, exactly one call of each name enters under these
+	// limits.
 	limit(
 		t,
 		c,

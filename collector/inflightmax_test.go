@@ -29,14 +29,15 @@ func (m *most) add(n int64) {
 	m.seconds[second] = max(m.seconds[second], before, m.now)
 }
 
-// The maximum in flight of all calls is between its bounds. The test logs the averages in docs/limitations.md. Calls
-// arrive independently of each other, take random times, and are in flight as often as inFlight states on average.
+// The exact maximum of the calls in flight in a second lies between the two bounds that the statistics report. The test
+// logs the averages that docs/limitations.md lists. Calls arrive independently of each other and take random times. The
+// field inFlight is the average number of calls in flight.
 func TestMaxInFlightOfManyLeaves(t *testing.T) {
 	for _, tc := range []struct {
 		resources, origins int
 		inFlight           float64       // average
 		rt                 time.Duration // average
-		busy               time.Duration // calls arrive in this first part of each second
+		busy               time.Duration // calls arrive only in the first part of each second; busy is the length of this part
 	}{
 		{1, 1, 20, 50 * ms, time.Second},
 		{1, 100, 20, 50 * ms, time.Second},
@@ -54,7 +55,7 @@ func TestMaxInFlightOfManyLeaves(t *testing.T) {
 				first := c.Seal().Open + 1
 				var wg sync.WaitGroup
 				for c.Seal().Open < first+seconds {
-					rate := tc.inFlight / tc.rt.Seconds() / tc.busy.Seconds() // while calls arrive
+					rate := tc.inFlight / tc.rt.Seconds() / tc.busy.Seconds() // calls per second during busy
 					time.Sleep(time.Duration(random.ExpFloat64() / rate * float64(time.Second)))
 					if now := time.Now(); now.Sub(now.Truncate(time.Second)) > tc.busy {
 						time.Sleep(time.Until(now.Truncate(time.Second).Add(time.Second)))

@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// fakeClock is a clock for a Collector. The test moves it.
+// fakeClock is a clock for a Collector. The clock changes only when the test sets it.
 type fakeClock struct{ ns atomic.Int64 }
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -78,8 +78,9 @@ func TestNoBurstAtWindowBoundary(t *testing.T) {
 	}
 }
 
-// A second that begins inside a bucket can hold twice the limit: half of the passes at each of its ends. An interval
-// that is one bucket shorter than a second never holds more than the limit. With Strict, no second does.
+// A second that begins inside a bucket can hold twice the limit: half of the passes near the beginning of the second,
+// and half near the end. An interval that is one bucket shorter than a second never holds more than the limit. With
+// Strict, no second at all does.
 func TestUnalignedSecondHoldsTwiceTheLimitAtMost(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
@@ -108,8 +109,8 @@ func TestUnalignedSecondHoldsTwiceTheLimitAtMost(t *testing.T) {
 	}
 }
 
-// 64 goroutines call under a limit while the clock runs. No second that begins at a bucket's start holds more passes
-// than the limit. With Strict, no second at all does. Every call is a pass or a block.
+// 64 goroutines make calls under a limit while the clock advances. No second that begins at a bucket's start holds more
+// passes than the limit. With Strict, no second at all does. Every call is a pass or a block.
 func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
@@ -225,8 +226,8 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				slices.Sort(passes)
 				length := time.Second / time.Duration(tc.buckets)
-				// Only check the seconds that can hold the most passes. With Strict, such a second begins with a pass;
-				// without it, at the start of a bucket that has a pass.
+				// Only check the seconds that can hold the most passes. With Strict, such a second begins with a pass.
+				// Without Strict, it begins at the start of a bucket that has a pass.
 				for i, at := range passes {
 					from := at.Truncate(length)
 					if tc.strict {
@@ -283,7 +284,7 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 	}
 }
 
-// A limit on concurrency holds at any time.
+// The calls in flight never exceed a limit on concurrency.
 func TestConcurrencyLimit(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 5},
@@ -404,8 +405,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// New limits count the passes of the last second and the calls in flight. This is true even if no limit counted them
-// before.
+// New limits count the passes of the last second and the calls in flight, even if no limit counted these before.
 func TestLimitsAreReplaced(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -451,7 +451,7 @@ func TestLimitsAreReplaced(t *testing.T) {
 	}
 }
 
-// New limits count the borrowed pass of a call that waits.
+// New limits count the pass that a waiting call has borrowed from a later bucket.
 func TestLimitsAreReplacedWhileACallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -482,7 +482,7 @@ func TestLimitsAreReplacedWhileACallWaits(t *testing.T) {
 	})
 }
 
-// No limit refuses calls that enter through Enter or are Admitted, but these calls use quota.
+// No limit refuses calls that enter through Resource.Enter or are Admitted, but these calls use quota.
 func TestAdmittedCallsUseQuota(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	limit(
@@ -616,7 +616,7 @@ func TestLimitsOnOrigins(t *testing.T) {
 	}
 }
 
-// The reasons of a resource are the limits in force, and earlier limits that have refused a call.
+// Resource.Blocks yields the limits in force, and removed limits that have refused a call.
 func TestReasonsOfLimitsInForce(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -663,14 +663,14 @@ func TestResourceLimit(t *testing.T) {
 		{"a", collector.Concurrency, 0, false},
 		{"b", collector.QPS, 0, false},
 		{"b", collector.Concurrency, 3, true},
-		{collector.Other, collector.QPS, 0, false}, // records ab, and would record names without a limit
+		{collector.Other, collector.QPS, 0, false}, // Other records calls of ab, and would record calls of names without a limit
 	} {
 		if n, ok := c.Resource(tc.resource).Limit(tc.grade); n != tc.count || ok != tc.ok {
 			t.Errorf("%s of %s: %d, %v", tc.grade, tc.resource, n, ok)
 		}
 	}
 	limit(t, c, collector.Limit{Resource: "*", Count: 1}, collector.Limit{Resource: collector.Other, Count: 2})
-	// The limit on "*" does not count: it limits each name of Other separately.
+	// Limit ignores the limit on "*", which limits each name that Other records separately.
 	if n, ok := c.Resource(collector.Other).Limit(collector.QPS); n != 2 || !ok {
 		t.Errorf("limits were replaced: %d, %v", n, ok)
 	}

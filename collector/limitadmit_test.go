@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// The age of a call counts from the time of StartedAt. This is true without limits, under limits, for an Admitted call,
-// and for a call with a reservation.
+// The age of a call counts from the time of StartedAt. The calls of the test have no limit, have limits, have the
+// option Admitted, or have a reservation.
 func TestAgeOfACallThatStartedEarlier(t *testing.T) {
 	for name, limits := range map[string][]collector.Limit{
 		"no limit": nil, "limit": {qps("x", 5)}, "overflowing name": {flying("x*", 5)}, "dry run": dry(flying("x", 0)),
@@ -38,7 +38,7 @@ func TestAgeOfACallThatStartedEarlier(t *testing.T) {
 	}
 }
 
-// A prioritized call waits only if a limit on QPS refuses it. A limit on concurrency refuses it immediately.
+// A prioritized call waits only if a limit on QPS would refuse it. A limit on concurrency refuses the call immediately.
 func TestPrioritizedCallDoesNotWaitForConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -106,8 +106,8 @@ func TestFirstLimitOnAnOriginCountsItsPasses(t *testing.T) {
 	}
 }
 
-// Names that share a limiter have calls in flight. If all limits are removed and set again, the limiter still counts
-// these calls.
+// Two names that share a limiter have calls in flight. After all limits are removed and set again, the limiter still
+// counts these calls.
 func TestSharedLimiterKeepsCallsInFlight(t *testing.T) {
 	c, _ := crowded(t, 2)
 	limit(t, c, flying("*", 2))
@@ -144,8 +144,9 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// The statistic of a dry run begins in the open second. Here the first call has read the clock in the second before.
-// Exporters may have read that second already, so the statistic must not begin there.
+// The statistic of a dry run begins in the open second. In this test the call reads the clock before the open second
+// begins. Exporters may have read the second before the open one already, so the statistic must not begin in that
+// second.
 func TestFirstRefusalOfADryRunChangesNoSealedSecond(t *testing.T) {
 	f := new(fakeClock)
 	var turns atomic.Bool // if set, the next reading of the clock is followed by a new second

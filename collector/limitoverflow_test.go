@@ -10,8 +10,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A name can get its own limiter after it used a shared one. Its own limiter then starts with the passes that each
-// origin has in the shared one.
+// A name that has used a shared limiter can get its own limiter later. The name's own limiter then starts with the
+// passes that each origin has in the shared limiter.
 func TestANameKeepsThePassesOfItsOrigins(t *testing.T) {
 	c, f := crowded(t, 1)
 	limit(t, c, collector.Limit{Resource: "*", Origin: "web", Count: 5})
@@ -24,8 +24,8 @@ func TestANameKeepsThePassesOfItsOrigins(t *testing.T) {
 	}
 }
 
-// If an overflowing name gets a resource, the limits of the resource start with the passes of the name so far. Later
-// passes are counted once, in the views of the resource.
+// If an overflowing name gets a resource, the limits of the resource start with the earlier passes of the name. Passes
+// after that are counted once, in the views of the resource.
 func TestLaterPassesOfANewResourceCountOnce(t *testing.T) {
 	c, _ := crowded(t, 1)
 	limit(t, c, qps("*", 10))
@@ -39,8 +39,8 @@ func TestLaterPassesOfANewResourceCountOnce(t *testing.T) {
 	}
 }
 
-// The limiter of an overflowing name keeps a meter for an origin only while it has calls in flight or a limit needs its
-// passes.
+// The limiter of an overflowing name keeps the meter of an origin only while the origin has calls in flight or a limit
+// reads the passes of the origin.
 func TestOverflowLimiterForgetsOrigins(t *testing.T) {
 	c, _ := crowded(t, 1)
 	limit(t, c, flying("*", 5))
@@ -66,7 +66,7 @@ func TestCancelledBatchReturnsAllPasses(t *testing.T) {
 		if _, _, err := c.Enter(ctx, "a", collector.Prioritized(), collector.Batch(4)); err == nil {
 			t.Fatal("the batch passed before its bucket began")
 		}
-		time.Sleep(400 * ms) // until the bucket is open from which the batch had borrowed
+		time.Sleep(400 * ms) // until the bucket from which the batch had borrowed is open
 		if n := len(pass(c, "a", 9)); n != 4 {
 			t.Errorf("%d calls passed, want 4", n)
 		}

@@ -23,8 +23,8 @@ func heapAlloc() int64 {
 }
 
 // A service gets more names and origins than fit into MaxMemory, and all of them are busy for longer than the history.
-// The heap stays below MaxMemory. So does the result of Memory, which differs from the heap by less than a tenth. No
-// call is lost.
+// The heap stays below MaxMemory. The result of Memory also stays below MaxMemory, and differs from the heap by less
+// than a tenth. No call is lost.
 func TestMemoryIsBounded(t *testing.T) {
 	for name, limits := range map[string][]collector.Limit{
 		"without limits": nil,
@@ -100,9 +100,9 @@ func exhausted(t *testing.T, limits ...collector.Limit) (*collector.Collector, *
 }
 
 // If there is no memory for the leaf of a call, Other records the call. The limits of the call's own name apply anyway.
-// They count it together with the calls that the leaves of the name record.
+// The limits count the call together with the calls that the leaves of the name's resource record.
 func TestLimitsApplyWithoutMemory(t *testing.T) {
-	all := func(n int) []collector.CallOption { // options of the nth call: 6 combinations, each with its own leaf
+	all := func(n int) []collector.CallOption { // options of the nth call: 6 combinations, each of which needs its own leaf
 		opts := []collector.CallOption{collector.Origin([]string{"", "x", "bad"}[n%3])}
 		if n/3%2 == 1 {
 			opts = append(opts, collector.Inbound())
@@ -137,7 +137,7 @@ func TestLimitsApplyWithoutMemory(t *testing.T) {
 					e.Exit(nil)
 				}
 				f.add(2 * time.Second)
-				e := c.Resource("a").Enter() // its own leaf records this call; the limit counts it, too
+				e := c.Resource("a").Enter() // the leaf of "a" records this call; the limit counts it, too
 				defer e.Exit(nil)
 				if l.Grade == collector.Concurrency {
 					e.Exit(nil)
@@ -173,7 +173,7 @@ func TestLimitsApplyWithoutMemory(t *testing.T) {
 	})
 }
 
-// Every call is recorded once, in all totals to which it belongs, even if there is no memory for its leaf.
+// Every call is counted once in each view that includes it, even if there is no memory for its leaf.
 func TestTotalsWithoutMemory(t *testing.T) {
 	c, f := exhausted(t)
 	root, inbound := c.Tree().View().Snapshot(nil).Total.Pass, int64(0)
@@ -224,8 +224,8 @@ func TestOriginsLeaveMemoryToNames(t *testing.T) {
 	}
 }
 
-// Ten thousand busy resources with one origin each fit into the default MaxMemory. The default is higher if the options
-// ask for more names or a longer history.
+// Ten thousand busy resources with one origin each fit into the default MaxMemory. The default of MaxMemory is higher
+// if the options have more names or a longer history.
 func TestDefaultMemory(t *testing.T) {
 	for name, o := range map[string]collector.Options{
 		"defaults":       {},
@@ -254,7 +254,7 @@ func TestExcessIsReserved(t *testing.T) {
 	block := func(reason string) {
 		c.Resource("a").Block(reason)
 		f.add(11 * time.Second)
-		c.Seal() // 11 s after the last sweep, so this Seal sweeps
+		c.Seal() // 11 s after the last sweep, so this Seal makes a sweep
 	}
 	block("")
 	before := c.Health().MemoryReserved
@@ -266,16 +266,17 @@ func TestExcessIsReserved(t *testing.T) {
 	}
 }
 
-// Calls in flight count as bytes, within a tenth of the live heap: with a slot and without one, with a trace ID, with a
-// dry run that would refuse them, and recorded under the limit of an overflowing name. They count until they end.
+// Memory includes the bytes of calls in flight until they end, and the estimate differs from the live heap by at most a
+// tenth. The calls have a slot in Collector.running or none, have a trace ID, would be refused by a dry run, or are
+// recorded under the limit of an overflowing name.
 func TestMemoryOfCallsInFlight(t *testing.T) {
-	const calls = 60_000 // more than there are slots
+	const calls = 60_000 // more calls than Collector.running has slots
 	for name, x := range map[string]struct {
 		limits []collector.Limit
-		name   string // of the resource; only a exists, and there is no memory for others
+		name   string // of the resource; of the resource; only "a" exists, and there is no memory for other resources
 		trace  bool
 		handle bool
-		least  int64 // bytes of all calls
+		least  int64 // of all calls together, in bytes
 	}{
 		"with a context":  {name: "a", least: calls * 32},
 		"with a trace ID": {name: "a", trace: true, least: calls * (32 + 32 + 32)},

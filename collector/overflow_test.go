@@ -43,7 +43,7 @@ func crowded(t testing.TB, room int) (*collector.Collector, *fakeClock) {
 	return c, f
 }
 
-// unearned has options that pass adds to every call. TestLimitsOfNamesThatAreNotEarned sets it, and repeats tests of
+// unearned has options that pass adds to every call. TestLimitsOfNamesThatAreNotEarned sets them, and repeats tests of
 // this file with unearned names.
 var unearned []collector.CallOption
 
@@ -64,9 +64,9 @@ func exit(list []*collector.Entry) {
 	}
 }
 
-// Regression: the names of a scanner's made-up paths, and the name of the checkout, were beyond MaxResources. The
-// requests of the scanner hung. Calls of the checkout were refused although they were far below the limit, because all
-// overflowing names shared one quota.
+// Regression: a scanner sent requests with made-up paths, and the requests hung. The names of these paths and the name
+// "checkout" found no free slot in the table of resources. Calls of "checkout" were refused although they were far
+// below the limit, because all overflowing names shared one quota.
 func TestMadeUpNamesDoNotUseTheQuotaOfOthers(t *testing.T) {
 	for _, l := range []collector.Limit{flying("*", 2), qps("*", 2)} {
 		c, _ := crowded(t, 50)
@@ -138,7 +138,7 @@ func TestReloadKeepsCallsInFlight(t *testing.T) {
 	}
 }
 
-// Regression: the first limit on the exact name of an overflowing name registered its resource. The name then had a
+// Regression: after the first limit on exactly the name of an overflowing name, the name got a resource, and with it a
 // second quota.
 func TestFirstLimitOnANameKeepsUsedQuota(t *testing.T) {
 	c, f := crowded(t, 5)
@@ -182,7 +182,7 @@ func TestNewResourceKeepsUsedQuota(t *testing.T) {
 		t.Errorf("%d entered next to ten in flight, want 5", len(more))
 	}
 	exit(more)
-	f.add(time.Hour) // the resource itself is idle; ten calls from before it existed are in flight
+	f.add(time.Hour) // the leaves of the resource are idle; ten calls from before the resource existed are in flight
 	c.Seal()
 	c.Seal()
 	if more = pass(c, "x", 20); len(more) != 5 {
@@ -190,8 +190,8 @@ func TestNewResourceKeepsUsedQuota(t *testing.T) {
 	}
 }
 
-// Calls that entered before the first limit count as in flight. Each is subtracted exactly once, however it ends and
-// whichever limits are set then.
+// Calls that entered before the first limit count as in flight. When such a call ends, the limit stops counting it
+// exactly once, however the call ends and whichever limits are set at that time.
 func TestFirstLimitCountsCallsInFlight(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -362,7 +362,7 @@ func TestOverflowLimitersAreBounded(t *testing.T) {
 }
 
 // While the table of overflow limiters is full of busy names, further names share one quota for each pattern. When the
-// table has capacity again, no name gets more than its own quota.
+// table has capacity again, no name gets more passes than its limit allows.
 func TestNamesShareLimitersWhenTheTableIsFull(t *testing.T) {
 	c, f := crowded(t, 3)
 	limit(t, c, qps("/a/*", 5), flying("/a/*", 6), qps("/b/*", 2), flying("*", 100))
@@ -383,7 +383,7 @@ func TestNamesShareLimitersWhenTheTableIsFull(t *testing.T) {
 	f.add(5 * time.Second)
 	c.Seal()
 	// The table has capacity for two more names, because /b/0 has a call in flight and keeps its limiter. z and x get
-	// the two limiters. y stays in the shared one.
+	// the two limiters. y stays in the shared limiter.
 	if z, x, y := pass(c, "/a/z", 9), pass(c, "/a/x", 9), pass(c, "/a/y", 9); len(z) != 5 || len(x) != 5 ||
 		len(y) != 1 {
 		t.Errorf("%d, %d and %d passed next to three of x and two of y in the shared limiter", len(z), len(x), len(y))
@@ -391,7 +391,8 @@ func TestNamesShareLimitersWhenTheTableIsFull(t *testing.T) {
 	exit(held)
 }
 
-// A name can get its own quota after it used a shared one. Its own quota then starts with the passes of the shared one.
+// A name that has used a shared quota can get its own quota later. The name's own quota then starts with the passes of
+// the shared quota.
 func TestOwnLimiterKeepsSharedPasses(t *testing.T) {
 	c, f := crowded(t, 1)
 	limit(t, c, qps("*", 5))
@@ -519,7 +520,7 @@ func limitsUnderWriters(t *testing.T, removed bool) {
 }
 
 // An overflowing name keeps its used quota while a limit can count it, even if many other names arrive. A strict limit
-// counts a pass for two seconds and one bucket. Afterwards a new name may evict the name.
+// counts a pass for two seconds and one bucket. Afterwards a new name may evict the overflowing name.
 func TestNameKeepsItsLimiterWhileItsPassesCount(t *testing.T) {
 	for since, own := range map[time.Duration]bool{
 		0: true, time.Second: true, 3 * time.Second: true,

@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// With the option Passed, a call completes here, but its pass was counted in an earlier process. It does not pass here,
-// and limits on QPS neither count nor refuse it.
+// A call with the option Passed completes in this process, but an earlier process has counted its pass. This process
+// counts no pass, and limits on QPS neither count nor refuse the call.
 func TestPassed(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})

@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Publish panics if one of its metrics is invalid, or conflicts with another metric of the page. It then publishes none
-// of them.
+// Publish panics if one of the metrics passed to it is invalid, or conflicts with another metric on the page. It then
+// publishes no metric.
 func TestPublishRefuses(t *testing.T) {
 	one := func() float64 { return 1 }
 	read := func(yield func(float64, ...string)) { yield(1, "a") }
@@ -69,7 +69,7 @@ func TestPublishRefuses(t *testing.T) {
 			if n := len(c.Metrics()); n != before {
 				t.Errorf("%d metrics are published", n-before)
 			}
-			// A second publication of the same metric is valid; withdraw it.
+			// A second publication of the same metric is valid. The returned function withdraws it.
 			c.Publish(collector.Metric{Name: "there_total", Value: one})()
 		})
 	}

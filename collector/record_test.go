@@ -38,7 +38,8 @@ func TestRecordIsOneChange(t *testing.T) {
 	(*collector.Collector)(nil).Record("charge", collector.Completed{})
 }
 
-// Record uses the quota of limits like any call: the quota of a resource, and the quota of an overflowing name.
+// A call of Record uses the quota of limits like any other call, both for a name with a resource and for an overflowing
+// name.
 func TestRecordUsesUpLimits(t *testing.T) {
 	c, err := collector.New(collector.Options{MaxResources: 1})
 	if err != nil {

@@ -15,10 +15,11 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Each test in this file covers a defect that this package had, and begins with a description of it.
+// Each test in this file covers a defect that package collector had. The comment of the test describes the defect.
 
 // Regression: a limit on concurrency added two numbers: first it read the calls in flight, then the waiting calls. A
-// call whose bucket began between the two readings was in neither. One call more than the limit was admitted.
+// waiting call whose bucket began between the two readings was in neither number. One call more than the limit was
+// admitted.
 func TestRegressionALoanIsMissedByConcurrency(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(
@@ -59,7 +60,7 @@ func waitForLoans(t *testing.T, c *collector.Collector, name string) {
 }
 
 // Regression: a limit on concurrency counted a waiting batch of n calls as n calls in flight, and a batch in flight as
-// one.
+// one call in flight.
 func TestRegressionAWaitingBatchIsOneCall(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(
@@ -100,8 +101,8 @@ func TestRegressionStoppedClock(t *testing.T) {
 	})
 }
 
-// Regression: an entrance was removed although a worker still used a context below it. Later calls through this
-// entrance were counted for a node outside of the tree, and the tree lacked the worker.
+// Regression: an entrance was removed although a worker still used a context below it. Later calls of the worker were
+// counted for a node outside of the tree, so the tree lacked them.
 func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 	c, f := retiring(t)
 	ctx, start, _ := c.Enter(t.Context(), "startup", collector.Entrance("E"))
@@ -121,7 +122,7 @@ func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 	if root != entrance || root != 2 {
 		t.Errorf("root %d, entrance %d", root, entrance)
 	}
-	// "E" is one entrance, although a context of the call "startup" is older than the entrance that exists now.
+	// There is one entrance "E", although the context of the call "startup" is older than this entrance.
 	if h := c.Health(); h.Entrances != 1 {
 		t.Errorf("%+v", h)
 	}
@@ -150,7 +151,7 @@ func TestRegressionEntrancesBeyondTheLimit(t *testing.T) {
 }
 
 // Regression: a resource had nodes below two entrances: the entrance of its caller, and Other for calls without memory
-// for their leaf. Calls that alternated between both nodes created an edge each time, until the tree was full.
+// for their leaf. Calls that alternated between the two nodes created a new edge each time, until the tree was full.
 func TestRegressionTheTreeFillsUp(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 100)})
 	ctx, p, _ := c.Enter(t.Context(), "parent", collector.Origin("a"))
@@ -196,8 +197,8 @@ func TestRegressionALimitIsEscapedWhenLeavesAreFull(t *testing.T) {
 	}
 }
 
-// Regression: counts of blocks by reason overflowed to negative numbers. Counts of exceptions by class counted a batch
-// as one call.
+// Regression: counts of blocks by reason overflowed to negative numbers. In counts of exceptions by class, a batch
+// counted as one call.
 func TestRegressionTallies(t *testing.T) {
 	c, _ := clocked(t, collector.Options{ExceptionClass: func(error) string { return "x" }})
 	for range 2 {
@@ -268,7 +269,7 @@ func TestRegressionBefore1970(t *testing.T) {
 }
 
 // Regression: a single read with a time in the future, such as a window five minutes from now, moved the timeline of
-// the whole process there. No second of any resource was sealed until the clock had caught up.
+// the whole process to this time. No second of any resource was sealed until the clock had caught up.
 func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	for name, read := range map[string]func(v *node.View, now leap.Reading){
 		"Window":   func(v *node.View, now leap.Reading) { v.Window(now) },
@@ -304,7 +305,7 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 }
 
 // Regression: if ExceptionClass panicked or ended its goroutine, the exception had no class. The counts by class then
-// added up to less than the exceptions. The call ended once in any case.
+// added up to less than the exceptions. With and without the defect, the call must end exactly once.
 func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
 	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		for _, broken := range []string{"Exception", "ExceptionClass"} {
@@ -386,7 +387,7 @@ func TestRegressionAContextPanickedWhileItsCallWaited(t *testing.T) {
 	}
 }
 
-// noErr is a context that has ended. Its Err method runs the function err.
+// noErr is a user-defined context that has ended. Its Err method calls the function err.
 type noErr struct {
 	context.Context
 	err func() error
@@ -400,8 +401,8 @@ func (c noErr) Done() <-chan struct{} {
 
 func (c noErr) Err() error { return c.err() }
 
-// Regression: if the Err method of a context panicked, the call stayed in flight as well. If Err returned nil, Enter
-// returned no error although the call was cancelled, and nothing was counted.
+// Regression: if the Err method of the context panicked while a call waited, the call stayed in flight for ever. If Err
+// returned nil, Enter returned no error although the call was cancelled, and the call was not counted.
 func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
 	for way, err := range map[string]func() error{
 		"panic":  func() error { panic("boom") },
@@ -430,8 +431,8 @@ func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
 }
 
 // Regression: a handle was kept while its resource was retired. A call through the handle while the table was full
-// switched the handle to _other. The handle then recorded for _other as long as _other was busy. A free slot in the
-// table did not change this, nor did a new resource with the handle's own name.
+// switched the handle to _other. Calls through the handle were then recorded for _other as long as _other was busy. A
+// free slot in the table did not change this, nor did a new resource with the handle's own name.
 func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 	for name, registered := range map[string]bool{"room": false, "registered": true} {
 		c, f := clocked(
@@ -459,7 +460,7 @@ func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 		call(r)
 		pass(4*time.Minute, stays) // "a" is retired
 		new := c.Resource("new")
-		call(new) // now the table is full
+		call(new) // the table is full from here on
 		call(r)
 		if got := c.Health().Overflow; got != 1 {
 			t.Fatalf("%s: %d calls overflowed, want 1", name, got)

@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A View never shows less than was counted before it was read. This is true even while calls create new leaves: a leaf
-// is added to its views before a call can find it.
+// A View includes all calls that were counted before it is read, even while calls create new leaves: a leaf is added to
+// its views before a call can find it.
 func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	for range 20 {
@@ -25,7 +25,7 @@ func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 		var counted atomic.Int64
 		var calls, reader sync.WaitGroup
 		var done atomic.Bool
-		for range 4 { // all use the same origins, so most calls find a leaf that another goroutine has just created
+		for range 4 { // all goroutines use the same origins, so most calls find a leaf that another goroutine has just created
 			calls.Go(func() {
 				for i := range 500 {
 					c.Block(t.Context(), "r", "test", collector.Origin(strconv.Itoa(i)))
@@ -54,8 +54,8 @@ func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 	}
 }
 
-// A resource is retired only after it has been idle for RetireAfter, in whole seconds. It does not matter when it was
-// registered relative to the sweeps.
+// A resource is retired only after it has been idle for RetireAfter, in whole seconds. The time of its registration,
+// relative to the sweeps, does not matter.
 func TestResourceIsNotRetiredTooEarly(t *testing.T) {
 	const after = 62 * time.Second
 	earliest := time.Hour
@@ -74,7 +74,7 @@ func TestResourceIsNotRetiredTooEarly(t *testing.T) {
 		for range phase {
 			tick()
 		}
-		c.Resource("young") // it has no leaf, so it counts as last used when it was created
+		c.Resource("young") // the resource has no leaf, so the time of its creation counts as its last use
 		begin := now
 		for c.Health().Retired == 0 && now.Sub(begin) < time.Hour {
 			tick()
@@ -121,7 +121,7 @@ func TestGivenResourcesStay(t *testing.T) {
 	}
 }
 
-// The edges of retired nodes are removed from the tree. Otherwise the tree would fill up with them.
+// The edges of retired nodes are removed from the tree. Otherwise the tree would fill up with these edges.
 func TestRetiredEdgesAreRemoved(t *testing.T) {
 	c, pass := ticking(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 8)})
 	for i := range 20 {

@@ -16,8 +16,9 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// A call hangs, while other calls of the same resource end quickly. A hanging call has no response time yet, but Oldest
-// lists it. The sum of the ages and the metric of the oldest call show it, too.
+// A call hangs, while other calls of the same resource end quickly. The hanging call has no response time yet, but
+// Oldest lists it. It also shows in the sum of the ages of calls in flight, and in the metric with the age of the
+// oldest call.
 func TestCallsThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -70,7 +71,7 @@ func TestCallsThatHang(t *testing.T) {
 	})
 }
 
-// oldest returns the metric in_flight_oldest_seconds by resource.
+// oldest returns the values of the metric in_flight_oldest_seconds by resource.
 func oldest(c *collector.Collector) map[string]float64 {
 	all := map[string]float64{}
 	for _, m := range c.Metrics() {
@@ -81,8 +82,8 @@ func oldest(c *collector.Collector) map[string]float64 {
 	return all
 }
 
-// Other records a call, and a limit counts it under its own name. When the call ends, it leaves both the limit and the
-// list of running calls.
+// Other records a call, and a limit counts the call under its own name. When the call has ended, the limit no longer
+// counts it, and Oldest no longer lists it.
 func TestCallsThatRunUnderLimits(t *testing.T) {
 	c := newCollector(t, collector.Options{MaxResources: 1})
 	c.Resource("taken").Block("")
@@ -108,7 +109,7 @@ func TestCallsThatRunUnderLimits(t *testing.T) {
 	}
 }
 
-// Each Collector lists its own calls. A nil Collector lists none.
+// Each Collector lists its own calls. A nil Collector lists no calls.
 func TestCallsOfTwoCollectors(t *testing.T) {
 	a, b := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})
 	ctx, x, _ := a.Enter(t.Context(), "a")
@@ -149,7 +150,8 @@ func TestEndedCallsAreNotRetained(t *testing.T) {
 
 type requestKey struct{}
 
-// There are far more concurrent calls than slots. Many calls are listed, and after all have ended, none.
+// There are far more concurrent calls than slots. Oldest lists many of the calls, and no call after all calls have
+// ended.
 func TestMoreCallsThanSlots(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	all := make([]collector.Entry, 100_000)
@@ -168,8 +170,8 @@ func TestMoreCallsThanSlots(t *testing.T) {
 	}
 }
 
-// Short-lived goroutines make two calls each, while other goroutines list the calls. The list never shows an impossible
-// call. In the end it is empty.
+// Short-lived goroutines make two calls each, while other goroutines list the calls. The list never contains a call
+// that cannot exist. After all calls have ended, the list is empty.
 func TestRunningUnderStress(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	var over atomic.Bool

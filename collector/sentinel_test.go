@@ -13,7 +13,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// stage is a Collector with a clock. Each row of the tables below runs on a new stage.
+// stage is a Collector with a clock that the test sets. Each row of the tables below runs on a new stage.
 type stage struct {
 	*testing.T
 	*collector.Collector
@@ -51,7 +51,8 @@ func playAll(t *testing.T, rows []row) {
 	}
 }
 
-// This package behaves like Sentinel's StatisticNode, node hierarchy, StatisticSlot and tryOccupyNext in these cases.
+// In the cases of this table, package collector behaves like Sentinel's StatisticNode, node hierarchy, StatisticSlot
+// and tryOccupyNext.
 func TestAsSentinelDoes(t *testing.T) {
 	playAll(t, []row{
 		{"pass, block, success, exception and occupied QPS are the counts of the window, per second", func(s stage) {
@@ -215,12 +216,12 @@ func TestAsSentinelDoes(t *testing.T) {
 		}},
 		{"tryOccupyNext: wait for the next bucket if enough passes leave the window", func(s stage) {
 			for _, tc := range []struct {
-				old, young, borrowed int64 // passes in the previous and the open bucket, and borrowed from the next
+				old, young, borrowed int64 // passes in the previous bucket, in the open bucket, and borrowed from the next bucket
 				n                    int64
 				ok                   bool
 			}{
 				{10, 0, 0, 10, true},  // all earlier passes leave the window
-				{10, 0, 0, 11, false}, // one more than the limit
+				{10, 0, 0, 11, false}, // one pass more than the limit
 				{0, 10, 0, 1, false},  // no pass leaves the window
 				{4, 6, 0, 4, true},
 				{4, 6, 0, 5, false},
@@ -254,7 +255,7 @@ func shape(t testing.TB) *node.Config {
 	return s
 }
 
-// This package differs from Sentinel in these cases, on purpose. Each row has the reason.
+// In the cases of this table, package collector differs from Sentinel on purpose. Each row states the reason.
 func TestDifferencesFromSentinel(t *testing.T) {
 	playAll(t, []row{
 		{
@@ -302,7 +303,7 @@ func TestDifferencesFromSentinel(t *testing.T) {
 					c := newCollector(t, collector.Options{})
 					limit(t, c, collector.Limit{Resource: "a", Count: 1})
 					c.Resource("a").Enter()
-					time.Sleep(800 * ms) // the call borrows in one second, and passes in the next
+					time.Sleep(800 * ms) // the call borrows a pass in one second, and passes in the next second
 					_, e, err := c.Enter(
 						t.Context(),
 						"a",

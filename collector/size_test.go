@@ -8,8 +8,9 @@ import (
 	"unsafe"
 )
 
-// A call by a handle that was not used for long misses the cache twice: once for the fields of the resource that it
-// reads, and once for the first line of its leaf. This test runs on 64-bit platforms only; on others the sizes differ.
+// A call through a handle that was not used for a long time loads only two cache lines from memory: the line with the
+// fields of the resource that the call reads, and the first line of its leaf. This test runs on 64-bit platforms only,
+// because the sizes differ on 32-bit platforms.
 func TestACallReadsFewCacheLines(t *testing.T) {
 	c, err := New(Options{})
 	if err != nil {

@@ -27,7 +27,7 @@ type happened struct {
 	balance                    int64
 }
 
-// forest is an oracle for random call trees. It keeps a list of all events.
+// forest is an oracle for random call trees. It keeps a list of the events of all calls.
 type forest struct {
 	mu     sync.Mutex
 	begin  time.Time
@@ -44,7 +44,7 @@ func (f *forest) note(h happened) {
 }
 
 // grow makes a random call and its nested calls. Some nested calls run in other goroutines and outlive the call. up is
-// the last event of the caller.
+// the event that began the caller.
 func (f *forest) grow(
 	ctx context.Context,
 	c *collector.Collector,
@@ -172,7 +172,7 @@ func TestCallTreesAgainstOracle(t *testing.T) {
 					}
 				})
 			}
-			for range 8 { // compares while other calls are in flight
+			for range 8 { // compare with the oracle while other calls are in flight
 				time.Sleep(1100 * ms)
 				synctest.Wait()
 				f.checkAll(t, c)
@@ -311,8 +311,8 @@ func tree(n *collector.TreeNode, indent string) string {
 	return b.String()
 }
 
-// A resource appears below every caller, and below itself if it calls itself. Sentinel shows it only below the first
-// caller.
+// A resource appears below every caller, and below itself if it calls itself. Sentinel shows a resource only below its
+// first caller.
 func TestEveryParentIsShown(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	for _, path := range []string{"a b", "c b", "b b", "d a"} {
@@ -338,7 +338,7 @@ func TestEveryParentIsShown(t *testing.T) {
 	}
 }
 
-// Calls that are nested deeper than MaxDepth are counted, and the tree shows Other in their place.
+// Calls that are nested deeper than MaxDepth are counted, and the tree shows Other instead of their resources.
 func TestDepthIsBounded(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	ctx := t.Context()
@@ -363,7 +363,7 @@ func TestDepthIsBounded(t *testing.T) {
 	}
 }
 
-// Two Collectors share a context, and each finds only its own calls in it.
+// Calls of two Collectors enter with the same context. Each Collector finds only its own calls in the context.
 func TestCollectorsAreIndependent(t *testing.T) {
 	c1, _ := clocked(t, collector.Options{})
 	c2, _ := clocked(t, collector.Options{})

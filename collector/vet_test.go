@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A copy of an Entry, a Call or a Statistic would count a call twice or nowhere. go vet must report copies.
+// With a copy of an Entry, a Call or a Statistic, a call would be counted twice or not at all. go vet must report such
+// copies.
 func TestVetSeesCopies(t *testing.T) {
 	out, err := exec.Command("go", "vet", "-copylocks", "./testdata/copies").CombinedOutput()
 	if err == nil {

@@ -27,7 +27,7 @@ func TestHandlesAndViewsFollowTheirNames(t *testing.T) {
 			e.ExitTrace(nil, collector.Code{}, "t")
 		}
 	}
-	// The resource "stays" is never retired, so a wrong View would find its numbers.
+	// The resource "stays" is never retired. A View that reads a wrong resource would have the numbers of "stays".
 	stay := func() {
 		_, e, _ := c.Enter(t.Context(), "stays", collector.Origin("s"))
 		e.Exit(nil)
@@ -104,8 +104,8 @@ func TestHandlesAndViewsFollowTheirNames(t *testing.T) {
 	check("used a third time", 1, 1)
 }
 
-// All Views of one name read the same numbers, whenever they were created: before the first call, before another origin
-// called, before an earlier retirement of the name, or while the name was not in use.
+// All Views of one name read the same numbers, whenever they were created: before the first call, before the first call
+// of another origin, before a retirement of the name, or while the name was not in use.
 func TestViewsOfANameReadTheSame(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -190,7 +190,7 @@ func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 			}
 		}
 		f.add(80 * time.Second)                                 // a sweep is due every 10 s
-		for begin := time.Now(); c.Health().Retired <= lives; { // repeat: another goroutine may be in a sweep
+		for begin := time.Now(); c.Health().Retired <= lives; { // repeat, because Seal makes no sweep while another goroutine does
 			if c.Seal(); time.Since(begin) > time.Minute {
 				t.Fatalf("round %d: the name is not retired", i)
 			}
@@ -205,8 +205,8 @@ func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 	}
 }
 
-// The View of the empty origin has the calls without an origin. This is true even if the View was created before
-// another origin called.
+// The View of the empty origin has only the calls without an origin, even if the View was created before the first call
+// of another origin.
 func TestTheEmptyOriginIsNotAll(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	call := func(name, origin string) {
@@ -254,7 +254,7 @@ func TestZeroViewsAreIdle(t *testing.T) {
 	}
 }
 
-// Seconds and Histogram select seconds by the wall clock, even if it has stepped.
+// Seconds and Histogram select seconds by the wall clock, even if the wall clock has stepped.
 func TestSecondsByTheWallClock(t *testing.T) {
 	var mono, wall time.Duration // readings of the two clocks since epoch
 	line := leap.NewTimeline(leap.Clock{
@@ -270,7 +270,7 @@ func TestSecondsByTheWallClock(t *testing.T) {
 	for i := range int64(100) {
 		switch i {
 		case 10:
-			wall += 30 * time.Second // the seconds 10 to 39 do not exist
+			wall += 30 * time.Second // the wall clock skips the seconds 10 to 39
 		case 30:
 			wall += time.Hour
 		}
@@ -288,7 +288,7 @@ func TestSecondsByTheWallClock(t *testing.T) {
 		{0, last + 1},
 		{-1000, 1 << 30},
 		{0, 10},
-		{5, 45}, // includes a step
+		{5, 45}, // the wall clock steps within the interval
 		{10, 40},
 		{12, 13}, // seconds that the step has skipped
 		{58, 3662},
@@ -305,7 +305,8 @@ func TestSecondsByTheWallClock(t *testing.T) {
 				want = append(want, s, n)
 			}
 		}
-		// A time inside a second selects from the next second on, so these times select the same seconds.
+		// If the start of the interval lies inside a second, the selection begins with the next second. All these
+		// starts therefore select the same seconds.
 		for _, early := range []time.Duration{0, 400 * ms, time.Second - 1} {
 			var got []int64
 			var sum int64

@@ -15,9 +15,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Regression: while SetLimits matched all names with all patterns, a new name waited for more than a second. A new name
-// must wait while one resource changes, at most. It must therefore be possible to register a name when only some
-// resources have the new limits.
+// Regression: while SetLimits matched all names with all patterns, a new name waited for more than a second. The
+// registration of a new name must wait at most until SetLimits has changed one resource. It must therefore be possible
+// to register a name while only some resources have the new limits.
 func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
 	const resources, patterns = 2000, 200
 	c := newCollector(t, collector.Options{MaxResources: 10 * resources})
@@ -57,9 +57,9 @@ func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
 	t.Error("no name was registered before all resources had their limits")
 }
 
-// Regression: one Seal visited all of 50,000 leaves, which took 175 ms, and a new name waited for most of this time. A
-// Seal now visits a part of the leaves, and the next one continues. Seal must not return resources that are retired in
-// between. A name that is used again must appear once.
+// Regression: one Seal visited all of 50,000 leaves, which took 175 ms, and the registration of a new name waited for
+// most of this time. A Seal now visits a part of the leaves, and the next Seal continues with the others. Seal must not
+// return resources that a sweep has retired before. A name that is used again during a sweep must appear once.
 func TestASealSweepsItsShare(t *testing.T) {
 	const resources, origins = 3000, 3
 	c, f := clocked(t, collector.Options{MaxMemory: 1 << 30})
@@ -93,8 +93,8 @@ func TestASealSweepsItsShare(t *testing.T) {
 	}
 }
 
-// Regression: if the table was full, a new name waited until a sweep had visited all resources. A new name now does a
-// part of the sweep, and later names continue it.
+// Regression: if the table was full, a call with a new name waited until a sweep had visited all resources. Such a call
+// now does a part of the sweep, and later calls with new names continue it.
 func TestANewNameSweepsSomeOfMany(t *testing.T) {
 	const resources = 1000
 	c, f := clocked(t, collector.Options{MaxResources: resources})
@@ -120,7 +120,7 @@ func TestANewNameSweepsSomeOfMany(t *testing.T) {
 	for i := range resources {
 		c.Resource(fmt.Sprint("more ", i))
 	}
-	if h := c.Health(); h.Retired != resources || h.Resources != resources+1 { // all new names, and _other
+	if h := c.Health(); h.Retired != resources || h.Resources != resources+1 { // the resources of all new names, and _other
 		t.Errorf("%+v", h)
 	}
 }
@@ -249,7 +249,7 @@ func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 			}
 			for _, name := range names {
 				if slices.Contains(own, name) || !passed[name] || !slices.ContainsFunc(limits, hasStar) {
-					continue // the name has no overflow limiter
+					continue // the name has no limiter in overflowLimiters
 				}
 				got := collector.RulesOfName(c, name)
 				if want := naiveLimits(limits, name, false); !slices.Equal(got, want) {
@@ -304,8 +304,8 @@ func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 	}
 }
 
-// naiveLimits returns the limits that match a name. If shared is true, the name is a resource that records other names,
-// and has only limits without a *.
+// naiveLimits returns the limits that match a name. If shared is true, the name belongs to a resource that records
+// calls of other names. Only limits without a * then apply to it.
 func naiveLimits(limits []collector.Limit, name string, shared bool) (list []collector.Limit) {
 	for _, l := range limits {
 		if l.Matches(name) && (!shared || !hasStar(l)) {

@@ -1,4 +1,4 @@
-// Package copies copies values that must not be copied. go vet must report each copy.
+// Package copies contains copies of values that must not be copied. go vet must report each copy.
 package copies
 
 import (
