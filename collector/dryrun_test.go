@@ -258,7 +258,8 @@ func TestDryRunNextToALimit(t *testing.T) {
 // Under concurrent calls, a dry run counts exactly the calls over its quota, and each of them once.
 func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 	const goroutines, calls = 16, 2000
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines)) // more threads than processors, so that calls are interrupted at any point
+	// More threads than processors, so that calls are interrupted at any point.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines))
 	each := func(f func(g int)) {
 		var wg sync.WaitGroup
 		for g := range goroutines {

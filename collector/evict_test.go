@@ -50,7 +50,8 @@ func TestTheLongestIdleIsEvicted(t *testing.T) {
 		if got := fmt.Sprint(names(c)); got != "[flying first second third _other]" {
 			t.Fatalf("%s: one that was called within the history made room", got)
 		}
-		for _, step := range []struct{ name, want string }{ // before each step, one more resource has become idle for long enough
+		// Before each step, one more resource has become idle for long enough.
+		for _, step := range []struct{ name, want string }{
 			{"new", "[flying first third _other new]"},
 			{"newer", "[flying first _other new newer]"},
 			{"newest", "[flying _other new newer newest]"},

@@ -37,7 +37,8 @@ func TestMaxInFlightOfManyLeaves(t *testing.T) {
 		resources, origins int
 		inFlight           float64       // average
 		rt                 time.Duration // average
-		busy               time.Duration // calls arrive only in the first part of each second; busy is the length of this part
+		// Calls arrive only in the first part of each second; busy is the length of this part.
+		busy time.Duration
 	}{
 		{1, 1, 20, 50 * ms, time.Second},
 		{1, 100, 20, 50 * ms, time.Second},

@@ -13,8 +13,9 @@ import (
 type leaf struct {
 	node.Statistic
 	leafKey
-	retired  atomic.Bool // changed with the collector's mu held
-	spare    bool        // uses the memory that is always reserved for calls whose own leaf finds no memory; see spareLeaves
+	retired atomic.Bool // changed with the collector's mu held
+	// Uses the memory that is always reserved for calls whose own leaf finds no memory; see spareLeaves.
+	spare    bool
 	resource *Resource
 	treeNode *TreeNode
 	own      place // for calls without a reservation

@@ -663,7 +663,8 @@ func TestResourceLimit(t *testing.T) {
 		{"a", collector.Concurrency, 0, false},
 		{"b", collector.QPS, 0, false},
 		{"b", collector.Concurrency, 3, true},
-		{collector.Other, collector.QPS, 0, false}, // Other records calls of ab, and would record calls of names without a limit
+		// Other records calls of ab, and would record calls of names without a limit.
+		{collector.Other, collector.QPS, 0, false},
 	} {
 		if n, ok := c.Resource(tc.resource).Limit(tc.grade); n != tc.count || ok != tc.ok {
 			t.Errorf("%s of %s: %d, %v", tc.grade, tc.resource, n, ok)

@@ -97,7 +97,8 @@ func (t *overflowLimiters) add(name string, patterns []string) *limiter {
 			m.copyPasses(t.c, &shared.quotas)
 			m.dry.copyPasses(t.c, &shared.dry)
 			shared.mu.Unlock()
-			break // one shared limiter is enough: each call was counted in the limiters of all patterns that match its name
+			// One shared limiter is enough: each call was counted in the limiters of all patterns that match its name.
+			break
 		}
 	}
 	t.byName[name] = m

@@ -24,11 +24,12 @@ type quotas struct {
 //
 // In a meter of dry runs, inFlight counts only the calls in flight that the dry runs would have refused.
 type meter struct {
-	inFlight       atomic.Int64 // includes calls that wait for a bucket
-	passes         *node.Quota  // nil until a rule reads them; limiters of overflowing names keep the passes without a rule, too
-	overflowPasses *node.Quota  // passes of the name before it got its resource; usually nil
-	readsPasses    bool         // a rule reads passes
-	readsInFlight  bool         // a rule reads inFlight
+	inFlight atomic.Int64 // includes calls that wait for a bucket
+	// Nil until a rule reads them; limiters of overflowing names keep the passes without a rule, too.
+	passes         *node.Quota
+	overflowPasses *node.Quota // passes of the name before it got its resource; usually nil
+	readsPasses    bool        // a rule reads passes
+	readsInFlight  bool        // a rule reads inFlight
 }
 
 // rule is a limit with the meter whose counts it compares with Limit.Count.

@@ -11,8 +11,10 @@ type ruleSet struct {
 	list      []Limit
 	bySubject map[string][]int // Limit.Resource: indexes into list
 	patterns  []string         // sorted, without duplicates
-	names     map[string]bool  // names of resources in limits without a *; these names get a resource even if the table is full
-	origins   map[string]bool  // origins in limits; calls of these origins are counted separately even if there are too many origins
+	// Names of resources in limits without a *; these names get a resource even if the table is full.
+	names map[string]bool
+	// Origins in limits; calls of these origins are counted separately even if there are too many origins.
+	origins map[string]bool
 }
 
 func newRuleSet(list []Limit) *ruleSet {

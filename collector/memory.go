@@ -287,7 +287,8 @@ func (m *limiter) memory() int64 {
 // memory returns the memory of the rules and meters, without the struct quotas itself. The limiter's mu must be held.
 func (s *quotas) memory(config *node.Config) int64 {
 	n := int64(cap(s.qps)+cap(s.concurrency)) * int64(unsafe.Sizeof(rule{}))
-	n += int64(len(s.qps)) * int64(unsafe.Sizeof(node.Quota{})) // rule.quota; the passes that it reads belong to the meter
+	// rule.quota; the passes that it reads belong to the meter.
+	n += int64(len(s.qps)) * int64(unsafe.Sizeof(node.Quota{}))
 	count := func(x *meter) {
 		for _, q := range [...]*node.Quota{x.passes, x.overflowPasses} {
 			if q != nil {

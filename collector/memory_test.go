@@ -102,7 +102,8 @@ func exhausted(t *testing.T, limits ...collector.Limit) (*collector.Collector, *
 // If there is no memory for the leaf of a call, Other records the call. The limits of the call's own name apply anyway.
 // The limits count the call together with the calls that the leaves of the name's resource record.
 func TestLimitsApplyWithoutMemory(t *testing.T) {
-	all := func(n int) []collector.CallOption { // options of the nth call: 6 combinations, each of which needs its own leaf
+	// Options of the nth call: 6 combinations, each of which needs its own leaf.
+	all := func(n int) []collector.CallOption {
 		opts := []collector.CallOption{collector.Origin([]string{"", "x", "bad"}[n%3])}
 		if n/3%2 == 1 {
 			opts = append(opts, collector.Inbound())

@@ -25,7 +25,8 @@ func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 		var counted atomic.Int64
 		var calls, reader sync.WaitGroup
 		var done atomic.Bool
-		for range 4 { // all goroutines use the same origins, so most calls find a leaf that another goroutine has just created
+		// All goroutines use the same origins, so most calls find a leaf that another goroutine has just created.
+		for range 4 {
 			calls.Go(func() {
 				for i := range 500 {
 					c.Block(t.Context(), "r", "test", collector.Origin(strconv.Itoa(i)))

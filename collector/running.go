@@ -166,8 +166,8 @@ func (s *slots) shard(n uint32) *slotShard {
 	return &s.more.Load()[n-firstShards]
 }
 
-// put stores a frame in a free slot and returns the number of the slot. If all slots that it tries are taken, put counts
-// the frame and returns unlisted.
+// put stores a frame in a free slot and returns the number of the slot. If all slots that it tries are taken, put
+// counts the frame and returns unlisted.
 func (s *slots) put(f *frame) uint32 {
 	var here byte
 	if number := s.take(choose(unsafe.Pointer(&here), 11, firstShards), f); number > 0 {

@@ -216,7 +216,8 @@ func TestAsSentinelDoes(t *testing.T) {
 		}},
 		{"tryOccupyNext: wait for the next bucket if enough passes leave the window", func(s stage) {
 			for _, tc := range []struct {
-				old, young, borrowed int64 // passes in the previous bucket, in the open bucket, and borrowed from the next bucket
+				// Passes in the previous bucket, in the open bucket, and borrowed from the next bucket.
+				old, young, borrowed int64
 				n                    int64
 				ok                   bool
 			}{

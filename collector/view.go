@@ -137,10 +137,11 @@ func (v View) read() (n *node.View, now leap.Reading) {
 // The function next looks up the name, and returns its current generation directly. A View that was kept through many
 // generations therefore needs only one lookup, and retains only one generation.
 type generation struct {
-	c        *Collector
-	view     *node.View
-	dead     atomic.Bool // retired; changed with the collector's mu held
-	resource *Resource   // the view is of this resource, of one of its origins, or of one of its tree nodes; nil for other views
+	c    *Collector
+	view *node.View
+	dead atomic.Bool // retired; changed with the collector's mu held
+	// The view is of this resource, of one of its origins, or of one of its tree nodes; nil for other views.
+	resource *Resource
 	// Looks up the name and returns its current generation, which may be nil or dead. Nil if the name is never retired.
 	next func() *generation
 }

@@ -189,8 +189,9 @@ func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 				t.Fatalf("round %d: the origin has %d passes", i, got)
 			}
 		}
-		f.add(80 * time.Second)                                 // a sweep is due every 10 s
-		for begin := time.Now(); c.Health().Retired <= lives; { // repeat, because Seal makes no sweep while another goroutine does
+		f.add(80 * time.Second) // a sweep is due every 10 s
+		// Repeat, because Seal makes no sweep while another goroutine does.
+		for begin := time.Now(); c.Health().Retired <= lives; {
 			if c.Seal(); time.Since(begin) > time.Minute {
 				t.Fatalf("round %d: the name is not retired", i)
 			}

@@ -120,7 +120,8 @@ func TestANewNameSweepsSomeOfMany(t *testing.T) {
 	for i := range resources {
 		c.Resource(fmt.Sprint("more ", i))
 	}
-	if h := c.Health(); h.Retired != resources || h.Resources != resources+1 { // the resources of all new names, and _other
+	// The resources of all new names, and _other.
+	if h := c.Health(); h.Retired != resources || h.Resources != resources+1 {
 		t.Errorf("%+v", h)
 	}
 }

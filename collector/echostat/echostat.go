@@ -88,7 +88,7 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) echo.Middleware
 	}
 }
 
-// route returns the name of the route that a request matches, or an empty name for no route.
+// route returns the name of the route that a request matches, or [httpstat.Unmatched] if it matches no route.
 func route(ec echo.Context) string {
 	// If a route matches the path of the request, and no route matches its method, too, echo's router stores the
 	// allowed methods under this key.

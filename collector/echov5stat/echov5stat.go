@@ -93,7 +93,7 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) echo.Middleware
 	}
 }
 
-// route returns the name of the route that a request matches, or an empty name for no route.
+// route returns the name of the route that a request matches, or [httpstat.Unmatched] if it matches no route.
 func route(ec *echo.Context) string {
 	switch x := ec.RouteInfo(); x.Method {
 	case "", echo.RouteNotFound:

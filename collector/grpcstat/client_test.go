@@ -19,7 +19,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// open opens a duplex stream and receives the first response.
+// open opens a stream of the method duplex and receives the first response message.
 func open(t *testing.T, ctx context.Context, conn *grpc.ClientConn) pb.TestService_FullDuplexCallClient {
 	t.Helper()
 	stream, err := pb.NewTestServiceClient(conn).FullDuplexCall(ctx)
@@ -35,7 +35,7 @@ func open(t *testing.T, ctx context.Context, conn *grpc.ClientConn) pb.TestServi
 	return stream
 }
 
-// Streams that are not read to their end also end their calls.
+// The call of a stream that is not read to its end also ends.
 func TestUnreadStreamsEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end       func(stream pb.TestService_FullDuplexCallClient, conn *grpc.ClientConn, cancel func())
@@ -80,7 +80,7 @@ func TestUnreadStreamsEnd(t *testing.T) {
 	}
 }
 
-// Only the first end of a stream ends its call.
+// Several events can end a stream. Only the first of them ends the call.
 func TestAStreamEndsOnce(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	conn := dial(t, serve(t, nil), inClient(c)...)
@@ -127,7 +127,7 @@ func TestEndedStreamsAreReleased(t *testing.T) {
 	}
 }
 
-// If sending fails because the stream has ended, the reason comes from RecvMsg.
+// If sending fails because the stream has ended, the call ends with the status that RecvMsg returns.
 func TestAFailedSendWaitsForTheStatus(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	refuse := func(context.Context, string) error { return status.Error(codes.FailedPrecondition, "no") }
@@ -151,8 +151,8 @@ func TestAFailedSendWaitsForTheStatus(t *testing.T) {
 	want(t, c, map[string]counts{duplex: {pass: 1}})
 }
 
-// A stream with a single response message ends with this message. It needs no second read, and its context may never
-// end.
+// A stream with a single response message ends with this message. The call ends without a second read, even if its
+// context never ends.
 func TestSingleResponseEndsTheCall(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	conn := dial(t, serve(t, nil), inClient(c)...)
@@ -203,7 +203,8 @@ func TestACallThatCannotBeSent(t *testing.T) {
 	want(t, c, one(counts{pass: 4, exception: 2}))
 }
 
-// Streams end in all ways concurrently. Finally, all passes have completed, and no call is in flight.
+// Streams end in all ways concurrently. When all streams have ended, all passes have completed, and no call is in
+// flight.
 func TestConcurrentStreamEnds(t *testing.T) {
 	server, client := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})
 	conn := dial(t, serve(t, nil, inServer(server)...), inClient(client)...)
@@ -249,7 +250,8 @@ func TestConcurrentStreamEnds(t *testing.T) {
 	}
 }
 
-// Regression: a gateway that serves and calls the same method had one resource with twice the calls.
+// Regression: a gateway that serves and calls the same method had a single resource for both, with twice the number of
+// calls.
 func TestAGatewayHasTwoResources(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	behind := dial(t, serve(t, nil), inClient(c)...)

@@ -37,7 +37,7 @@ func answered(t *testing.T, c *collector.Collector) map[string]int64 {
 	return all
 }
 
-// Both sides count the same codes as a load tool, for each kind of method, under gRPC's names.
+// Server and client count the same codes as a load tool, for each kind of method, under gRPC's names.
 //
 // Regression: two thousand calls that failed with NotFound were counted as 2000 passes and 0 exceptions, without their
 // code.
@@ -91,7 +91,7 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 	}
 }
 
-// A canceled call has the code that gRPC's library gives it. A call that panics has no code. A refused call is no
+// A canceled call has the code that gRPC's library assigns to it. A call that panics has no code. A refused call is no
 // completion.
 func TestCodesOfAbortedCalls(t *testing.T) {
 	c := newCollector(t, collector.Options{})
@@ -135,7 +135,7 @@ func TestCodesOfAbortedCalls(t *testing.T) {
 	}
 }
 
-// Each side has its own rule for exceptions, and both support the option Exception.
+// Servers and clients have different rules for exceptions, and both support the option Exception.
 func TestException(t *testing.T) {
 	notOK := grpcstat.Exception(func(c codes.Code) bool { return c != codes.OK })
 	for name, tc := range map[string]struct {
@@ -221,7 +221,7 @@ func TestSkip(t *testing.T) {
 	for i, c := range sides {
 		want := map[string]int64{"OK": 2}
 		if i == 0 {
-			want["OK"] = 3 // the server does not see the value in the context
+			want["OK"] = 3 // the value in the client's context does not reach the server
 		}
 		if got := answered(t, c); !maps.Equal(got, want) {
 			t.Errorf("side %d: %v, want %v", i, got, want)

@@ -14,7 +14,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// documented reads the table of codes in the documentation of the package.
+// documented returns the table of codes in doc.go: for each code, whether it is an exception for a server and for a
+// client.
 func documented(t *testing.T) map[string][2]bool {
 	t.Helper()
 	text, err := os.ReadFile("doc.go")
@@ -72,7 +73,8 @@ func TestExceptionsAreAsDocumented(t *testing.T) {
 	}
 }
 
-// A handler may return any error. The code is the one that gRPC sends for it, and the Collector gets the error itself.
+// A handler may return any error. The call is counted with the code that gRPC sends for the error, and
+// Options.Exception gets the error itself.
 func TestHandlerErrorsWithoutStatus(t *testing.T) {
 	errOurs := errors.New("ours")
 	for _, tc := range []struct {
@@ -81,13 +83,13 @@ func TestHandlerErrorsWithoutStatus(t *testing.T) {
 		exception bool
 	}{
 		{errors.New("x"), codes.Unknown, true},
-		{fmt.Errorf("wrapped: %w", errOurs), codes.Unknown, false}, // rejected by the options
+		{fmt.Errorf("wrapped: %w", errOurs), codes.Unknown, false}, // Options.Exception rejects the exception
 		{fmt.Errorf("wrapped: %w", status.Error(codes.NotFound, "x")), codes.NotFound, false},
 		{fmt.Errorf("wrapped: %w", status.Error(codes.Internal, "x")), codes.Internal, true},
 		{context.Canceled, codes.Canceled, false},
 		{fmt.Errorf("wrapped: %w", context.Canceled), codes.Canceled, false},
 		{context.DeadlineExceeded, codes.DeadlineExceeded, true},
-		{collector.ErrBlocked, codes.Unknown, false}, // never an exception
+		{collector.ErrBlocked, codes.Unknown, false}, // ErrBlocked is never an exception
 	} {
 		var classes []error
 		c := newCollector(t, collector.Options{

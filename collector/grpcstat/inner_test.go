@@ -16,8 +16,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// An inner interceptor may panic, retry, or fail in methods in which gRPC does not fail. The call has the result of
-// this interceptor.
+// An inner interceptor may panic, retry, or fail in methods in which gRPC does not fail. The call is counted with the
+// result of the inner interceptor.
 func TestInnerInterceptors(t *testing.T) {
 	errInner := errors.New("inner")
 	failSend := func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string,

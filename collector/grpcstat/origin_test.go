@@ -49,8 +49,8 @@ func TestOriginFromMetadata(t *testing.T) {
 	}
 }
 
-// An outer interceptor may establish the caller. If it also enters a call, the origin of this entry is kept unless
-// another one is set.
+// An outer interceptor may determine the caller. If the outer interceptor also enters a call with an origin, the inner
+// call inherits this origin unless the option Origin sets another origin.
 func TestOriginFromOuterInterceptor(t *testing.T) {
 	type identity struct{}
 	c := newCollector(t, collector.Options{})

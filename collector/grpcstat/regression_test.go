@@ -15,9 +15,9 @@ import (
 	"github.com/windowstat/windowstat/collector/grpcstat"
 )
 
-// Each test covers a defect that this package had.
+// Each test in this file covers a defect that package grpcstat had.
 
-// ways lists the ways in which a function fails to return.
+// ways lists functions that do not return normally.
 var ways = map[string]func(){
 	"panic":  func() { panic("boom") },
 	"Goexit": runtime.Goexit,
@@ -35,7 +35,8 @@ func alone(f func()) (panicked any) {
 	return panicked
 }
 
-// brokenError panics in GRPCStatus, as a nil pointer would.
+// brokenError is an error whose GRPCStatus calls end, which panics like a method of a nil pointer, or ends its
+// goroutine.
 type brokenError struct{ end func() }
 
 func (e brokenError) Error() string { return "broken" }
@@ -46,7 +47,7 @@ func (e brokenError) GRPCStatus() *status.Status {
 }
 
 // Regression: an error whose GRPCStatus panicked, such as a nil pointer, left its call in flight. With a concurrency
-// limit of two, two such calls were enough to refuse all later ones.
+// limit of two, all calls after two such calls were refused.
 func TestRegressionErrorsThatPanicExhaustedALimit(t *testing.T) {
 	for way, end := range ways {
 		for side, call := range map[string]func(*collector.Collector, error) error{
@@ -92,7 +93,7 @@ func TestRegressionErrorsThatPanicExhaustedALimit(t *testing.T) {
 	}
 }
 
-// fakeServer is a server stream that has only a context.
+// fakeServer is a server stream of which only the method Context works.
 type fakeServer struct{ grpc.ServerStream }
 
 func (fakeServer) Context() context.Context { return context.Background() }
@@ -108,7 +109,7 @@ func (s *fakeClient) SendMsg(any) error            { return s.send() }
 func (s *fakeClient) CloseSend() error             { return s.closing() }
 func (s *fakeClient) Header() (metadata.MD, error) { return nil, s.header() }
 
-// openWith opens a stream through the client interceptor. An inner interceptor returns stream and err.
+// openWith opens a stream through the client interceptor. stream and err are the results of the inner interceptor.
 func openWith(
 	ctx context.Context, c *collector.Collector, stream grpc.ClientStream, err error,
 ) (grpc.ClientStream, error) {
@@ -195,7 +196,7 @@ func TestRegressionAContextThatPanics(t *testing.T) {
 }
 
 // Regression: the deadline of an unread stream passed, and the function of Exception panicked. The panic ended the
-// process, because it was in a goroutine of the context, where no caller can recover it.
+// process, because it happened in a goroutine of package context, where no caller can recover it.
 func TestRegressionAnExceptionEndedTheProcess(t *testing.T) {
 	for way, end := range ways {
 		for _, place := range []string{"Exception", "ExceptionClass"} {
@@ -224,7 +225,7 @@ func TestRegressionAnExceptionEndedTheProcess(t *testing.T) {
 	}
 }
 
-// If the function of Origin does not return, no call is in flight.
+// If the function of the option Origin panics or ends its goroutine, no call is in flight afterwards.
 func TestOriginFunctionPanics(t *testing.T) {
 	for way, end := range ways {
 		c := newCollector(t, collector.Options{})

@@ -47,7 +47,7 @@ func TestEveryCallCountsOnceOnEachSide(t *testing.T) {
 	}
 }
 
-// recovering returns interceptors that recover panics. gRPC itself recovers none.
+// recovering returns interceptors that recover panics, because gRPC itself does not recover panics.
 func recovering() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(
@@ -106,7 +106,7 @@ func TestGoexitEndsTheCall(t *testing.T) {
 	want(t, c, map[string]counts{unary: {pass: 1, exception: 1}})
 }
 
-// sketch returns the call tree as one line.
+// sketch returns the call tree below n as one line of text.
 func sketch(n *collector.TreeNode) string {
 	s := strings.ReplaceAll(n.Name(), "/grpc.testing.TestService/", "")
 	if list := n.Children(); len(list) > 0 {
@@ -140,7 +140,7 @@ func TestNestedCallsAreBelowTheHandler(t *testing.T) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
-	// Served and called methods are separate resources, even if their names are equal.
+	// A method that the process serves and calls has two resources.
 	const tree = "machine-root(grpc(" +
 		"EmptyCall(load /EmptyCall(client FullDuplexCall)) " +
 		"FullDuplexCall(load DuplexCall) " +
@@ -243,8 +243,8 @@ func TestNilCollector(t *testing.T) {
 }
 
 // A server counts a stream from the arrival of its headers, and a unary call from the arrival of its request. Each call
-// here is canceled before its first message. A stream counts anyway: it passes, completes, and is no exception,
-// although its method never ran. A unary call does not count.
+// here is canceled before its first message. A stream is counted nevertheless: it passes, completes, and is no
+// exception, although its method never ran. A unary call is not counted.
 func TestAStreamIsCountedBeforeItsFirstMessage(t *testing.T) {
 	var ran atomic.Int64
 	server, client := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})

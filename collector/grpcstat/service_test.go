@@ -18,7 +18,7 @@ import (
 	"github.com/windowstat/windowstat/collector/grpcstat"
 )
 
-// The methods of the service, one of each kind.
+// The methods of the test service: one of each kind.
 const (
 	unary  = "/grpc.testing.TestService/EmptyCall"
 	output = "/grpc.testing.TestService/StreamingOutputCall"
@@ -129,7 +129,7 @@ func inClient(c *collector.Collector, opts ...grpcstat.Option) []grpc.DialOption
 	}
 }
 
-// call makes a call of one of the methods to its end, and returns its error.
+// call calls one of the methods, reads the responses to their end, and returns the error of the call.
 func call(ctx context.Context, conn *grpc.ClientConn, method string) error {
 	client := pb.NewTestServiceClient(conn)
 	switch method {
@@ -191,7 +191,7 @@ func newCollector(t testing.TB, o collector.Options, limits ...collector.Limit) 
 // counts holds the expected counts of a resource when no call is in flight.
 type counts struct{ pass, block, exception int64 }
 
-// one returns the same counts for each method.
+// one returns a map with the counts n for each method.
 func one(n counts) map[string]counts {
 	all := map[string]counts{}
 	for _, method := range methods {
@@ -200,7 +200,7 @@ func one(n counts) map[string]counts {
 	return all
 }
 
-// counted returns the resource of a method, for a server or for a client.
+// counted returns the resource with the name of a method in c, for a server's or a client's calls.
 func counted(c *collector.Collector, method string) *collector.Resource {
 	for _, r := range c.Resources() {
 		if r.Name() == "client "+method {
@@ -211,14 +211,14 @@ func counted(c *collector.Collector, method string) *collector.Resource {
 }
 
 // want waits until no call is in flight, because a call may end shortly after its stream. Then it compares the counts
-// of each resource. All passes must have completed.
+// of each resource with the parameter want. All passes must have completed.
 func want(t *testing.T, c *collector.Collector, want map[string]counts) {
 	t.Helper()
 	got := map[string]string{}
 	for _, r := range c.Seal().Resources {
 		s := r.Snapshot(nil)
 		if _, served := want[r.Name()]; served && counted(c, r.Name()) != r {
-			continue // the resource was created by a lookup
+			continue // only a lookup in the test has created the resource
 		}
 		deadline := time.Now().Add(10 * time.Second)
 		for ; s.InFlight > 0 && time.Now().Before(deadline); s = r.Snapshot(nil) {

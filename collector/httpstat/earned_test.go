@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// newTestNames returns Names with one earned name, GET /a, and a clock that the caller moves.
+// newTestNames returns a Names with one earned name, GET /a, and the time of its clock, which the test changes.
 func newTestNames(t *testing.T) (n *Names, now *time.Time) {
 	t.Helper()
 	at := time.Unix(1_700_000_000, 0)
@@ -20,7 +20,7 @@ func newTestNames(t *testing.T) (n *Names, now *time.Time) {
 	return n, &at
 }
 
-// inUse returns the number of names in use at the present time of the clock.
+// inUse returns the number of names in use at the time now.
 func inUse(n *Names, now time.Time) int {
 	n.earned.nextExpiry = 0
 	n.earned.expire(now.Unix())
@@ -41,7 +41,7 @@ func TestNamesAreInUseForTenMinutes(t *testing.T) {
 	}
 }
 
-// A clock that goes back does not shorten the time for which a name stays in use.
+// If the clock goes back, a name stays in use for just as long.
 func TestClockThatGoesBackKeepsNamesInUse(t *testing.T) {
 	n, now := newTestNames(t)
 	begin := *now
@@ -55,7 +55,8 @@ func TestClockThatGoesBackKeepsNamesInUse(t *testing.T) {
 	}
 }
 
-// Load accepts no count that could overflow, and no call in the future, which would keep a name forever.
+// Load lowers a number of calls that could overflow, and a time of the last call in the future, which would keep the
+// name forever.
 func TestLoadBoundsSavedValues(t *testing.T) {
 	n, now := newTestNames(t)
 	path := filepath.Join(t.TempDir(), "names.json")
@@ -72,8 +73,8 @@ func TestLoadBoundsSavedValues(t *testing.T) {
 	}
 }
 
-// A successful call can give a value its own name again. This call still counts for the name that it had before, so
-// that name stays in use.
+// A successful call can give a value of its path its own name again. The call itself still counts for its earlier name
+// with "*", so the earlier name stays in use.
 func TestPromotedCallUsesTheNameBefore(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	n, err := NewNames(NamesOptions{MaxValues: 1, Now: func() time.Time { return now }})

@@ -27,8 +27,8 @@ func newCollector(t testing.TB) *collector.Collector {
 	return c
 }
 
-// counts returns the counts of each resource. It first waits until no call is in flight, because a client may have the
-// response before the handler returns.
+// counts returns the counts of each resource as text. It first waits until no call is in flight, because a client may
+// get the response before the handler returns.
 func counts(t testing.TB, c *collector.Collector) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -98,7 +98,7 @@ func routes() *http.ServeMux {
 	)
 	mux.HandleFunc("/twice", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusOK)
-		w.WriteHeader(http.StatusInternalServerError) // superfluous: the client got 200
+		w.WriteHeader(http.StatusInternalServerError) // has no effect: the client gets 200
 	})
 	mux.HandleFunc("/hints", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusEarlyHints)
@@ -138,8 +138,8 @@ func TestMux(t *testing.T) {
 					t.Errorf("%s answered %q", path, got)
 				}
 			}
-			// If a connection breaks before the response, net/http's client resends a GET, so the handler panics once
-			// or twice.
+			// If a connection breaks before the response, net/http's client sends a GET request again, so the handler
+			// panics once or twice.
 			got := counts(t, c)
 			if p := got["/panic"]; p != "1 pass, 1 complete, 1 exception, 0 in flight" &&
 				p != "2 pass, 2 complete, 2 exception, 0 in flight" {
@@ -192,7 +192,7 @@ func TestNilCollectorOnlyServes(t *testing.T) {
 	}
 }
 
-// Each event reaches the client while the handler is running.
+// The handler flushes events. Each event reaches the client while the handler is running.
 func TestStreaming(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		c := newCollector(t)
@@ -265,7 +265,8 @@ func TestHijack(t *testing.T) {
 	want(t, c, map[string]string{"ws": "2 pass, 2 complete, 0 exception, 0 in flight"})
 }
 
-// Files are sent through the ReadFrom of the wrapped writer, deadlines can be set, and the status is recorded.
+// net/http sends a file with the ReadFrom method of the wrapped writer. Handlers can set deadlines, and the status is
+// recorded.
 func TestReadFromAndDeadlines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte(strings.Repeat("x", 100_000)), 0o600); err != nil {
@@ -287,7 +288,7 @@ func TestReadFromAndDeadlines(t *testing.T) {
 	want(t, c, map[string]string{"file": "1 pass, 1 complete, 0 exception, 0 in flight"})
 }
 
-// The wrapped writer has exactly the optional interfaces of the original one.
+// The ResponseWriter that the handler gets has exactly the optional interfaces of the original ResponseWriter.
 func TestWrappedWriterKeepsOptionalInterfaces(t *testing.T) {
 	type all interface {
 		http.ResponseWriter
@@ -344,7 +345,7 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
-// A recorded trace becomes an exemplar.
+// If a trace is recorded, its ID becomes an exemplar.
 func TestTrace(t *testing.T) {
 	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
 	for header, want := range map[string]string{

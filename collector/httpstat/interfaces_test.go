@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// errReached is returned by the methods of everything.
+// errReached is the error that the methods of the type everything return.
 var errReached = errors.New("the wrapped writer was reached")
 
 // everything is a ResponseWriter with all optional interfaces.
@@ -27,7 +27,7 @@ type errorFlusher interface {
 	FlushError() error
 }
 
-// combinations returns writers with each combination of the optional interfaces.
+// combinations returns ResponseWriters that call e, one for each combination of the optional interfaces.
 func combinations(e everything) []http.ResponseWriter {
 	w := e.plain
 	return []http.ResponseWriter{

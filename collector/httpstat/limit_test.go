@@ -99,7 +99,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Outer middleware can read the pattern of the request.
+// Outer middleware can read the pattern that the inner ServeMux has set in the request.
 func TestOuterMiddlewareSeesPattern(t *testing.T) {
 	c := newCollector(t)
 	r := httptest.NewRequest("GET", "/users/7", nil)
@@ -109,7 +109,7 @@ func TestOuterMiddlewareSeesPattern(t *testing.T) {
 	}
 }
 
-// closed records that a body was closed.
+// closed is a body that records whether it was closed.
 type closed struct {
 	io.Reader
 	done bool
@@ -117,7 +117,7 @@ type closed struct {
 
 func (c *closed) Close() error { c.done = true; return nil }
 
-// An outbound call ends when its response is read to the end or closed, whatever its status.
+// An outbound call ends when its response is read to the end or closed, whatever the status of the response.
 func TestTransport(t *testing.T) {
 	release := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -56,7 +56,7 @@ func TestRecovered(t *testing.T) {
 			if want := map[string]int64{tc.code: 1}; !maps.Equal(got, want) {
 				t.Errorf("%s, inside %t: codes %v, want %v", tc.handler, inside, got, want)
 			}
-			// A panic that inner middleware recovers with 202 is not an exception.
+			// If inner middleware recovers the panic and responds with 202, the request is not an exception.
 			exceptions := int64(1)
 			if !inside && tc.code == "202" {
 				exceptions = 0
@@ -68,7 +68,7 @@ func TestRecovered(t *testing.T) {
 	}
 }
 
-// A request to Route takes two allocations: one for the context, and one for the request and its writer. It was four.
+// A request to Route takes two allocations: one for the context, and one for the copied request and the wrapped writer.
 func TestRouteTakesTwoAllocations(t *testing.T) {
 	c := newCollector(t)
 	h := httpstat.Route(c, "a", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -14,14 +14,14 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// roundTrip is a mock of http.RoundTripper.
+// roundTrip is a function that serves as a mock of http.RoundTripper.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Regression: a mock that returned a response without a Body, or no response, made the client panic, and the call
-// stayed in flight forever. net/http treats a missing Body as an empty one if possible, and returns an error for a
-// missing response.
+// stayed in flight forever. net/http treats a missing Body as an empty body if the length of the response allows it,
+// and returns an error for a missing response.
 func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 	errDown := errors.New("down")
 	for name, tc := range map[string]struct {
@@ -74,14 +74,14 @@ func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 	}
 }
 
-// brokenBody is a body with one method that does not return.
+// brokenBody is a body whose methods call the functions read and close. One of the functions does not return normally.
 type brokenBody struct{ read, close func() }
 
 func (b brokenBody) Read([]byte) (int, error) { b.read(); return 0, io.EOF }
 func (b brokenBody) Close() error             { b.close(); return nil }
 
-// Regression: a body that panicked in Close left its call in flight. So did a body that panicked in Read, if the caller
-// did not close it.
+// Regression: a body that panicked in Close left its call in flight. A body that panicked in Read did the same if the
+// caller did not close the body.
 func TestRegressionBodiesThatPanicStayedInFlight(t *testing.T) {
 	nothing := func() {}
 	for way, end := range ways {
@@ -121,8 +121,8 @@ func TestRegressionBodiesThatPanicStayedInFlight(t *testing.T) {
 	}
 }
 
-// Regression: if a mock returned the same response for each call, Transport modified this response. Its body got one
-// more wrapper with each call.
+// Regression: if a mock returned the same response for each call, Transport modified this response. The body of the
+// response got one more wrapper with each call.
 func TestRegressionResponseOfMockWasModified(t *testing.T) {
 	c := newCollector(t)
 	own := &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("x"))}
@@ -153,7 +153,7 @@ func TestRegressionARequestWithoutAURLPanicked(t *testing.T) {
 	want(t, c, map[string]string{"GET": "1 pass, 1 complete, 1 exception, 0 in flight"})
 }
 
-// A context and a body remain usable after their calls have ended, and count nothing.
+// The context and the response body of a call remain usable after the call has ended, and then count nothing.
 func TestContextAndBodyAfterTheCall(t *testing.T) {
 	c := newCollector(t)
 	var kept context.Context

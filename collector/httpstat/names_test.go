@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// clock is a clock that tests move.
+// clock is a clock. Tests set its time.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
@@ -33,7 +33,8 @@ func newNames(t testing.TB, o httpstat.NamesOptions) (*httpstat.Names, *clock) {
 	return n, c
 }
 
-// call makes a call and learns its response. It returns the name of the call, and the status of the name afterwards.
+// call calls Name and Learn for one request with the given status. It returns the name of the request, and the
+// NameStatus that the name has afterwards.
 func call(n *httpstat.Names, plain, host string, status int) string {
 	name, s := n.Name(plain, host)
 	n.Learn(plain, host, status)
@@ -64,11 +65,11 @@ func TestNamesAreEarnedBySuccess(t *testing.T) {
 	}
 }
 
-// oracle is a simple model of Names: all counts are exact, and nothing is bounded or evicted.
+// oracle is a simple model of Names: all counts are exact, and the number of paths and names is not bounded.
 type oracle struct {
 	most   int
-	places map[string]map[string]int // calls of the tracked values, by the path before the value
-	missed map[string]int            // calls of other values
+	places map[string]map[string]int // calls of tracked values; the keys are the path before the value, and the value
+	missed map[string]int            // calls of values that are not tracked, by path
 	order  map[string]int
 	earned map[string]bool
 }
@@ -122,8 +123,8 @@ func (o *oracle) name(plain string, learn bool) string {
 	return head + at
 }
 
-// Decisions depend only on the calls, and equal the decisions of the oracle. No position has more separate values than
-// allowed.
+// Decisions depend only on the calls, and equal the decisions of the oracle. No position of a path has more values with
+// their own names than MaxValues.
 func TestNamesOracle(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -149,7 +150,7 @@ func TestNamesOracle(t *testing.T) {
 			want := o.name(plain, false)
 			want += map[bool]string{true: " earned", false: " unearned"}[o.earned[want]]
 			got := call(n, plain, "", status)
-			name, s := again.Observe(plain, "", status, found[plain]) // must agree with Name and Learn
+			name, s := again.Observe(plain, "", status, found[plain]) // must return the same as Name
 			if found[plain] == nil && r.IntN(2) == 0 {
 				found[plain] = new(httpstat.NameCache)
 			}
@@ -163,8 +164,8 @@ func TestNamesOracle(t *testing.T) {
 	}
 }
 
-// Observe returns the same names as Name and Learn, whatever its cache holds. During the test, names become idle and
-// are evicted, hosts appear and disappear, and all counts are halved.
+// Observe returns the same names as Name, followed by Learn, whatever its cache holds. During the test, names become
+// idle and are evicted, hosts appear and disappear, and all counts are halved.
 func TestCombinedCallEqualsNameAndLearn(t *testing.T) {
 	for seed, values := range []int{2, 10, 100} {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
@@ -174,7 +175,7 @@ func TestCombinedCallEqualsNameAndLearn(t *testing.T) {
 		found := map[string]*httpstat.NameCache{}
 		wide := 2 + r.ExpFloat64()*100
 		for i := range 100_000 {
-			if r.IntN(1000) == 0 { // change the paths and the time, so that some names become idle
+			if r.IntN(1000) == 0 { // use other paths and a later time from here on, so that some names become idle
 				clock.at = clock.at.Add(time.Duration(r.IntN(int(collector.DefaultHistory))))
 				clock2.at = clock.at
 				wide = 2 + r.ExpFloat64()*float64(r.IntN(1000))
@@ -222,7 +223,7 @@ func TestEvictedNamesAreEarnedAgain(t *testing.T) {
 	}
 }
 
-// saved returns the earned names in the form of the file.
+// saved returns the content of the file that Save writes.
 func saved(t *testing.T, n *httpstat.Names) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "names")
@@ -236,7 +237,7 @@ func saved(t *testing.T, n *httpstat.Names) string {
 	return string(b)
 }
 
-// checkValues fails if more than most values of a position have separate names.
+// checkValues fails the test if more than most values at one position of the paths have their own names.
 func checkValues(t *testing.T, n *httpstat.Names, plains []string, most int) {
 	t.Helper()
 	at := map[string]map[string]bool{}
@@ -291,7 +292,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// A single-page application responds to every path with success. The paths that are really called get names anyway,
+// A single-page application responds to every path with success. The paths that users call often get their own names
 // even if they appear late, and ten million invented paths share one name.
 func TestBusyValuesKeepNames(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{})
@@ -351,7 +352,7 @@ func TestHostsShareNames(t *testing.T) {
 	if metric(n, "refused_names_total") == 0 {
 		t.Error("nobody is refused")
 	}
-	c.at = c.at.Add(10*time.Minute + time.Second) // idle names free their slots
+	c.at = c.at.Add(10*time.Minute + time.Second) // names without a call are no longer in use, and free their slots
 	for i := range 45 {
 		call(n, fmt.Sprintf("GET /new%d", i), "192.0.2.1", 200)
 		if _, s := n.Name(fmt.Sprintf("GET /new%d", i), ""); s != httpstat.Earned {
@@ -363,8 +364,8 @@ func TestHostsShareNames(t *testing.T) {
 	}
 }
 
-// Names survive a restart. A job that runs once a day keeps its name in the next process, and the call counts decide
-// which values get the slots of a full position.
+// Names survive a restart. The name of a job that runs once a day is still earned in the next process. If a position of
+// the path has too few slots, the saved numbers of calls decide which values get the slots.
 func TestNamesAreSavedAndLoaded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "names.json")
 	n, _ := newNames(t, httpstat.NamesOptions{MaxValues: 2})
@@ -398,7 +399,8 @@ func TestNamesAreSavedAndLoaded(t *testing.T) {
 	}
 }
 
-// A file that cannot be read is renamed and reported, and costs only the names in it.
+// Load renames a file that it cannot read, and returns an error with the new name. The Names stays usable without the
+// names in the file.
 func TestUnreadableNamesFile(t *testing.T) {
 	for name, text := range map[string]string{
 		"torn": `[{"name":"GET /a"`, "empty": "", "other": `{"names":1}`, "numbers": `[{"name":"GET /a","calls":-1}]`,
@@ -457,8 +459,8 @@ func TestNamesOptionsValidation(t *testing.T) {
 	}
 }
 
-// A path that was never answered with success counts as unmatched only. The first success earns the name, also for its
-// limits. A 429 of the package itself earns nothing.
+// A path without a successful response counts only as unmatched. The first success earns the name, and limits then
+// apply to its own resource. A response 429 that httpstat itself sends earns nothing.
 func TestEarn(t *testing.T) {
 	c := newCollector(t)
 	if err := c.SetLimits([]collector.Limit{
@@ -502,8 +504,8 @@ func TestEarn(t *testing.T) {
 	}
 }
 
-// Regression: a limit on the login path refused a client that guessed passwords, until ten other paths had more calls.
-// The login path was then named "*", and the limit no longer applied.
+// Regression: a limit on the login path refused a client that guessed passwords, until ten other paths had more calls
+// than the login path. The name of the login path then became "*", and the limit no longer applied.
 func TestFoldingDoesNotBypassLimits(t *testing.T) {
 	for _, limited := range []string{"POST /login", "POST /log*", "*/login", "*"} {
 		c := newCollector(t)
@@ -525,7 +527,7 @@ func TestFoldingDoesNotBypassLimits(t *testing.T) {
 				passed[path]++
 			}
 		}
-		for _, path := range []string{"/a", "/b", "/c"} { // c is named "*"
+		for _, path := range []string{"/a", "/b", "/c"} { // /c gets the name "*"
 			send("POST", path, "")
 		}
 		for i := range 50 {
@@ -537,7 +539,8 @@ func TestFoldingDoesNotBypassLimits(t *testing.T) {
 	}
 }
 
-// Regression: two concurrent calls of Save used the same temporary file, and one found it removed.
+// Regression: two concurrent calls of Save used the same temporary file, and one of the calls failed because the other
+// had removed the file.
 func TestConcurrentSaves(t *testing.T) {
 	n, _ := newNames(t, httpstat.NamesOptions{})
 	call(n, "GET /a", "", 200)
@@ -560,7 +563,7 @@ func TestConcurrentSaves(t *testing.T) {
 	}
 }
 
-// The option Host sets the sender of a request: behind a trusted proxy, the client of the proxy.
+// NamesOptions.Host determines the sender of a request. Behind a trusted proxy, the sender is the client of the proxy.
 func TestHostOfARequest(t *testing.T) {
 	c := newCollector(t)
 	n, _ := newNames(
@@ -599,8 +602,8 @@ func BenchmarkNames(b *testing.B) {
 	}
 }
 
-// Regression: a patient scanner earned a few names every ten minutes, and then used all of them at the same time. An
-// idle name now also needs a free share when it is used again.
+// Regression: a scanner earned a few names every ten minutes, and then used all of these names at the same time. A name
+// that is used again after it was idle now also needs a free place in the share of its host.
 func TestIdleNamesNeedAFreeShareAgain(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
 	scan := func(i int) { call(n, fmt.Sprintf("GET /s%d", i), "192.0.2.66", 200) }

@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Regression: a service with a mux below another one, each with its own middleware, counted 200 inbound calls for 100
-// requests.
+// Regression: a service had a ServeMux below another ServeMux, each with its own middleware. It counted 200 inbound
+// calls for 100 requests.
 func TestNestedMiddlewareCountsOneInboundCall(t *testing.T) {
 	c, err := collector.New(collector.Options{})
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// outcomes returns the calls by code, with the exceptions if there are any.
+// outcomes returns the number of calls by code, and under the key "exceptions" the number of exceptions if there are
+// any.
 func outcomes(t *testing.T, c *collector.Collector) map[string]int64 {
 	t.Helper()
 	all := answered(t, c)
@@ -25,8 +26,8 @@ func outcomes(t *testing.T, c *collector.Collector) map[string]int64 {
 	return all
 }
 
-// A client that hangs up before the response begins is counted with 499, and not as an exception, whatever the handler
-// sends then. If the response has begun, the client has its status.
+// If a client hangs up before the response begins, its request is counted with 499, and not as an exception, whatever
+// the handler sends afterwards. If the response has begun, the request is counted with the status of the response.
 func TestClientThatHangsUp(t *testing.T) {
 	flush := func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 	for _, tc := range []struct {
@@ -85,8 +86,8 @@ func TestClientThatHangsUp(t *testing.T) {
 	}
 }
 
-// A deadline, and a cancellation with a cause, come from the service and not from the client. The request keeps its
-// status, and an error status is an exception.
+// A deadline, and a cancellation with a cause, come from the service and not from the client. In both cases the request
+// is counted with the status of the response, and a status of 500 or more is an exception.
 func TestCanceledByTheService(t *testing.T) {
 	for name, cancel := range map[string]func(context.Context) (context.Context, context.CancelFunc){
 		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -117,8 +118,8 @@ func TestCanceledByTheService(t *testing.T) {
 	}
 }
 
-// The code of a gRPC response is in its trailers, or in its header. The rules for exceptions are those of package
-// grpcstat, for server and client.
+// The code of a gRPC response is in its trailers, or in its header. Servers and clients have the same rules for
+// exceptions as in package grpcstat.
 func TestGRPCStatus(t *testing.T) {
 	respond := func(w http.ResponseWriter, r *http.Request) {
 		place, status, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -132,7 +133,7 @@ func TestGRPCStatus(t *testing.T) {
 			w.Header().Set("Grpc-Status", status)
 		case "trailer":
 			_, _ = io.WriteString(w, "message")
-			// Without a flush, an HTTP/1 response has a length and no trailers.
+			// Without a flush, net/http sends a short HTTP/1 response with a length and without trailers.
 			_ = http.NewResponseController(w).Flush()
 			w.Header().Set(http.TrailerPrefix+"Grpc-Status", status)
 		case "error":
@@ -184,7 +185,7 @@ func TestGRPCStatus(t *testing.T) {
 }
 
 // The handler of a request with a body has the writer of net/http itself. If this test fails with a new release of Go,
-// the fields of that writer have other names; see serverFields.
+// the fields of net/http's writer have other names; see serverFields.
 func TestHandlerHasTheWriterOfTheServer(t *testing.T) {
 	c := newCollector(t)
 	var outer http.ResponseWriter
@@ -211,10 +212,12 @@ func TestHandlerHasTheWriterOfTheServer(t *testing.T) {
 	}
 }
 
-// closeNotifier is http.CloseNotifier, whose name is deprecated.
+// closeNotifier is the same interface as http.CloseNotifier. Linters report uses of http.CloseNotifier, because it is
+// deprecated.
 type closeNotifier interface{ CloseNotify() <-chan bool }
 
-// All combinations of optional interfaces are kept, and each method reaches the wrapped writer.
+// For each combination of optional interfaces, the wrapping writer has the same combination, and each of its methods
+// calls the wrapped writer.
 func TestAllCombinationsOfInterfaces(t *testing.T) {
 	type of struct{ flush, hijack, notify, push, read bool }
 	detect := func(w http.ResponseWriter) (x of) {

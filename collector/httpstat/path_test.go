@@ -14,8 +14,8 @@ import (
 
 var discard = log.New(io.Discard, "", 0)
 
-// Names resolve dots in paths, because services do. Otherwise clients could add dots to get another resource without a
-// limit.
+// PathName resolves the segments "." and ".." of paths, because services do the same. Otherwise clients could add such
+// segments to get a resource to which no limit applies.
 func TestDotsAreResolved(t *testing.T) {
 	for _, path := range []string{
 		"/./admin", "/x/../admin", "/a/b/c/d/../../../../admin", "/../../admin",
@@ -115,7 +115,7 @@ func FuzzCollapsePath(f *testing.F) {
 	})
 }
 
-// Paths that path.Clean considers equal have equal names.
+// If path.Clean returns the same result for two paths, their names are equal.
 func FuzzPathsOfBytes(f *testing.F) {
 	for _, p := range []string{
 		"/", "", "//a//b/", "/a/./b/../c", "a/b/c/d/e/f/../../..", "/users/4711/",

@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// learned calls learn several times.
+// learned calls p.learn for the name plain the given number of times.
 func learned(p *pathTree, times int, plain string) {
 	for range times {
 		p.learn(nil, plain)
 	}
 }
 
-// A replaced value loses its subtree. If it becomes tracked again, all values below it can be tracked.
+// When a value is replaced, its subtree is removed. If the value becomes tracked again, all values below it can be
+// tracked.
 func TestReplacedValuesLoseTheirSubtree(t *testing.T) {
 	p := newPathTree(1)
 	learned(p, 1, "GET /a/x")
@@ -33,8 +34,8 @@ func TestReplacedValuesLoseTheirSubtree(t *testing.T) {
 	}
 }
 
-// The number of parents is bounded. When it is reached, no values are tracked below further nodes. Values without calls
-// are dropped.
+// The number of parents (nodes with tracked values below them) is bounded by maxParents. When the bound is reached, no
+// values become tracked below further nodes. When the counts are halved, values whose count reaches 0 are dropped.
 func TestParentsAreBounded(t *testing.T) {
 	p := newPathTree(1000)
 	for i := range 1000 {
@@ -55,7 +56,7 @@ func TestParentsAreBounded(t *testing.T) {
 	}
 }
 
-// An idle name becomes inactive even if other names of a busier host are in use.
+// Names without a call for ten minutes are no longer in use, even if names of another host are in use.
 func TestIdleNamesBecomeInactive(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	n, err := NewNames(NamesOptions{Now: func() time.Time { return now }})
@@ -76,7 +77,7 @@ func TestIdleNamesBecomeInactive(t *testing.T) {
 	}
 }
 
-// If saved names were last used at the same time, the ones with the most calls are remembered longest.
+// If saved names were last used at the same time, the names with the most calls are remembered longest.
 func TestEvictionPrefersNamesWithFewCalls(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	n, err := NewNames(NamesOptions{MaxNames: 1, Now: func() time.Time { return now }})
@@ -108,8 +109,8 @@ func TestEvictionPrefersNamesWithFewCalls(t *testing.T) {
 }
 
 // The derived values of the tree are correct after replacements and halvings: the number of parents, and the lower
-// bounds of calls. Wildcards without following segments are removed. The nodes of a path stay in the tree as long as
-// changes is constant.
+// bounds of calls. Wildcards without nodes below them are removed. While p.changes stays the same, the nodes of a path
+// stay in the tree.
 func TestPathTreeInvariants(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -136,7 +137,7 @@ func TestPathTreeInvariants(t *testing.T) {
 				t.Errorf("%s has %d values, %d are counted", path, kept, x.tracked)
 			}
 		}
-		nodes, changes := map[string][]*pathNode{}, 0 // by path, valid until the next change
+		nodes, changes := map[string][]*pathNode{}, 0 // nodes by path; valid while p.changes equals changes
 		unchanged := func() {
 			if changes != p.changes {
 				clear(nodes)
@@ -175,7 +176,7 @@ func TestPathTreeInvariants(t *testing.T) {
 	}
 }
 
-// A call with a cached name halves the counts after the same number of calls as any other call.
+// The counts are halved after the same number of calls whether calls use a NameCache or not.
 func TestCachedCallsHalveCounts(t *testing.T) {
 	n, err := NewNames(NamesOptions{})
 	if err != nil {
@@ -198,7 +199,7 @@ func TestCountsOfAllValuesAreHalved(t *testing.T) {
 	learned(p, 150, "GET /b")
 	p.halve()
 	p.halve()
-	learned(p, 1, "GET /b") // now a has 25 calls, and b 38
+	learned(p, 1, "GET /b") // now a has 25 calls, and b has 38
 	if got := string(p.name(nil, "GET /b")); got != "GET /*" {
 		t.Errorf("a value with less than twice the calls of the tracked one is named %q", got)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Regression: all routes of a mux behind a prefix were counted as one resource, /api/.
+// Regression: all routes of a ServeMux behind a prefix were counted as one resource, /api/.
 func TestInnerMuxHasFullPatterns(t *testing.T) {
 	ok := func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Id", r.PathValue("id")) }
 	users := http.NewServeMux()
@@ -53,7 +53,7 @@ func TestInnerMuxHasFullPatterns(t *testing.T) {
 	}
 }
 
-// Regression: a limit on a route of a mux behind a prefix refused nothing.
+// Regression: a limit on a route of a ServeMux behind a prefix refused no request.
 func TestALimitOnARouteBehindAPrefix(t *testing.T) {
 	c := newCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "GET /api/users/{id}", Count: 0}}); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Each test covers a defect that this package had.
+// Each test in this file covers a defect that package httpstat had.
 
-// ways lists the ways in which a function fails to return. Each runs in a separate goroutine, as in net/http.
+// ways lists functions that do not return normally. Each runs in a separate goroutine, like a handler in net/http.
 var ways = map[string]func(){
 	"panic":  func() { panic("boom") },
 	"Goexit": runtime.Goexit,
@@ -30,9 +30,9 @@ func alone(f func()) (panicked any) {
 	return panicked
 }
 
-// Regression: a Trace function that panicked left its request in flight. With a concurrency limit of two, two such
-// requests were enough to refuse all later ones. No function of the service may have this effect, however it fails to
-// return.
+// Regression: a Trace function that panicked left its request in flight. With a concurrency limit of two, all requests
+// after two such requests were refused. No function that a service passes to httpstat may have this effect, whether it
+// panics or ends its goroutine.
 func TestRegressionRequestsWhoseTracePanickedExhaustedALimit(t *testing.T) {
 	for way, end := range ways {
 		for _, place := range []string{"name", "origin", "trace", "handler", "refused", "exception", "class"} {
@@ -97,7 +97,7 @@ func TestRegressionRequestsWhoseTracePanickedExhaustedALimit(t *testing.T) {
 	}
 }
 
-// Regression: Refused(nil), for example from an unset setting, panicked at the first refused request.
+// Regression: with the option Refused(nil), the first refused request panicked.
 func TestRegressionRefusedByNilPanicked(t *testing.T) {
 	c := newCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "*", Count: 0}}); err != nil {

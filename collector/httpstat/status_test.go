@@ -26,7 +26,7 @@ import (
 // answered returns the number of calls by code, with "" for calls without a code.
 func answered(t testing.TB, c *collector.Collector) map[string]int64 {
 	t.Helper()
-	counts(t, c) // waits until all calls have ended
+	counts(t, c) // counts waits until all calls have ended
 	all := map[string]int64{}
 	for _, r := range c.Seal().Resources {
 		for code, n := range r.View().Codes() {
@@ -38,7 +38,7 @@ func answered(t testing.TB, c *collector.Collector) map[string]int64 {
 	return all
 }
 
-// answers is a service that responds to /STATUS with that status, and has paths for special responses.
+// answers is a service that responds to the path /404 with status 404, and so on. Other paths have special responses.
 func answers(w http.ResponseWriter, r *http.Request) {
 	way := strings.TrimPrefix(r.URL.Path, "/")
 	switch way {
@@ -56,7 +56,7 @@ func answers(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 	case "panic":
 		panic(http.ErrAbortHandler)
-	case "invalid": // net/http panics, and nothing was sent
+	case "invalid": // net/http panics before it has sent anything
 		w.WriteHeader(1000)
 	case "mended":
 		func() {
@@ -64,7 +64,7 @@ func answers(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(99)
 		}()
 		w.WriteHeader(http.StatusConflict)
-	case "cut": // the client has the status, and half a body
+	case "cut": // the client gets the status, and half of the body
 		w.WriteHeader(http.StatusPartialContent)
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
@@ -85,8 +85,9 @@ func answers(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The status counts of a load tool equal those of the service and of the transport. This includes methods without a
-// body, informational responses, requests without a response, upgrades, aborted connections, and unregistered statuses.
+// A load tool, the service and the Transport count the same number of responses for each status. The requests include
+// methods without a response body, informational responses, requests without a response, upgrades, aborted connections,
+// and unregistered statuses.
 func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprint("http2=", http2), func(t *testing.T) {
@@ -114,8 +115,8 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 					random := rand.New(rand.NewPCG(uint64(g), 1))
 					for range 200 {
 						way := ways[random.IntN(len(ways))]
-						// net/http's client does not resend a POST when its connection breaks. After a successful HEAD
-						// it could reuse a connection that is about to break for another request.
+						// net/http's client does not resend a POST when its connection breaks. After a successful HEAD,
+						// the client could use the same connection, which is about to break, for another request.
 						method := "POST"
 						if !slices.Contains([]string{"panic", "invalid", "cut", "upgrade"}, way) {
 							method = []string{"POST", "POST", "HEAD"}[random.IntN(3)]
@@ -161,8 +162,8 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 	}
 }
 
-// If a client cancels its call before the response, the call has no code on the client's side. On the service's side it
-// has 499, whatever the service sends.
+// If a client cancels its call before the response, the call has no code on the client's side. On the service's side
+// the request has the code 499, whatever the service sends.
 func TestAbortedCallsHaveNoCode(t *testing.T) {
 	server, client := newCollector(t), newCollector(t)
 	gone := make(chan struct{})
@@ -215,8 +216,8 @@ func TestRefusalsHaveNoCode(t *testing.T) {
 	}
 }
 
-// A hijacked request has 101, unless a status was written. A request whose hijack failed has the status of its
-// response.
+// A hijacked request is counted with status 101, unless the handler has written a status before. If the hijack fails,
+// the request has the status of its response.
 func TestTheCodeOfAHijack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		handler http.HandlerFunc
@@ -265,7 +266,7 @@ func hijack(t *testing.T, by func() (net.Conn, *bufio.ReadWriter, error)) {
 	conn.Close()
 }
 
-// Both sides have the same rule for exceptions, and the same option to change it.
+// Handlers and Transport have the same rule for exceptions, and the same option to change the rule.
 func TestException(t *testing.T) {
 	for name, tc := range map[string]struct {
 		opts []httpstat.Option
@@ -304,7 +305,8 @@ func TestException(t *testing.T) {
 	}
 }
 
-// If the function of Exception panics, the call is an exception. It ends once, and has its code.
+// If the function of the option Exception panics, the call is an exception. The call ends once, and is counted with its
+// code.
 func TestExceptionFunctionPanics(t *testing.T) {
 	for way, end := range ways {
 		server, client := newCollector(t), newCollector(t)
@@ -335,8 +337,8 @@ func TestExceptionFunctionPanics(t *testing.T) {
 	}
 }
 
-// Skipped requests are served and sent as if the package were not there: no limit applies to them, and their calls are
-// outermost.
+// Skipped requests are served and sent as if package httpstat were not used: no limit applies to them, and calls that
+// their handlers make are outermost calls.
 func TestSkip(t *testing.T) {
 	c, client := newCollector(t), newCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "*", Count: 0}}); err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Each rule for identifiers is tested on both sides of its limits.
+// Each row tests one rule for identifiers. The segment word almost meets the rule and is no identifier; the segment
+// token just meets the rule.
 func TestIdentifierBoundaries(t *testing.T) {
 	for _, tc := range []struct {
 		rule, word, token string

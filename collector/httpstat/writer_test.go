@@ -10,7 +10,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// A flush and a ReadFrom send status 200, so a status that the handler writes afterwards is not counted.
+// The methods Flush and ReadFrom send status 200 if the handler has written no status, so a status that the handler
+// writes afterwards is not counted.
 func TestStatusImpliedByTheFirstBytes(t *testing.T) {
 	for name, send := range map[string]func(w http.ResponseWriter) error{
 		"Flush": func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() },

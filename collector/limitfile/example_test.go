@@ -15,7 +15,7 @@ import (
 
 // A service loads its limits from a file, and reloads them when the file changes.
 func Example() {
-	// A fixed clock for the example; omit Now to use the real one.
+	// A fixed clock for the example. Omit Now to use the real clock.
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
 	if err != nil {

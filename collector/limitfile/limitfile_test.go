@@ -148,8 +148,8 @@ func TestParseErrors(t *testing.T) {
 }
 
 // Regression: an empty origin, for example from a template with an unset variable, limited all origins together. The
-// origin * limited only an origin with this literal name, which does not exist. Both are now errors, like all ambiguous
-// values. The errors name the valid values.
+// origin "*" limited only calls whose origin has the literal name "*", and there were none. Both origins are now
+// errors, like all ambiguous values. The errors name the valid values.
 func TestRegressionEmptyOriginLimitedAllOrigins(t *testing.T) {
 	for text, want := range map[string]string{
 		"origin: ''": "origin is empty; it must be one name, not a pattern; " +
@@ -183,7 +183,7 @@ func TestRegressionEmptyOriginLimitedAllOrigins(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %s", text, limits, err, want)
 		}
 	}
-	// These are valid names, quoted or not.
+	// The following names are valid, quoted or not.
 	for _, name := range []string{"404", "true", "1.50", "2020-01-01", "' '", "_other", "null-device", "'null'"} {
 		limits, err := limitfile.Parse([]byte("limits: [{resource: a, qps: 1, origin: " + name + "}]"))
 		if err != nil || len(limits) != 1 || limits[0].Origin != strings.Trim(name, "'") {
@@ -226,7 +226,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// buffer is a log that can be read concurrently.
+// buffer is a log that one goroutine can read while another one writes to it.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -244,7 +244,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// The file is reloaded when it changes and by Reload. An invalid or missing file changes no limit.
+// Run reloads the file when it changes, and Reload does so immediately. An invalid or missing file changes no limit.
 func TestWatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "limits.yml")
 	synctest.Test(t, func(t *testing.T) { watch(t, path) })

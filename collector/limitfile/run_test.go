@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/collector/limitfile"
 )
 
-// running is a Watcher whose Run has started. Run checks the file every second. The test begins half a second after
-// such a check, and sleeps for whole seconds, so it never acts at the time of a check.
+// running is a Watcher whose Run has started, with its file. Run checks the file every second. Each test begins half a
+// second after a check, and sleeps for whole seconds, so it never changes the file at the time of a check.
 type running struct {
 	c    *collector.Collector
 	path string
@@ -23,7 +23,7 @@ type running struct {
 	stop func()
 }
 
-// run writes text to a file, and starts a Watcher of the file. It must be called in a synctest bubble.
+// run writes text to the file path, and starts a Watcher of the file. It must be called in a synctest bubble.
 func run(t *testing.T, path, text string) *running {
 	t.Helper()
 	c, err := collector.New(collector.Options{})
@@ -49,7 +49,7 @@ func run(t *testing.T, path, text string) *running {
 	return r
 }
 
-// write writes text into the existing file, as a program that does not replace files does.
+// write writes text into the existing file, like a program that does not replace files.
 func (r *running) write(t *testing.T, text string) {
 	t.Helper()
 	if err := os.WriteFile(r.path, []byte(text), 0o600); err != nil {
@@ -57,7 +57,7 @@ func (r *running) write(t *testing.T, text string) {
 	}
 }
 
-// wantLimit checks the only limit of the Collector.
+// wantLimit checks that the Collector has exactly one limit, with this count.
 func (r *running) wantLimit(t *testing.T, when string, count int64) {
 	t.Helper()
 	if got := r.c.Limits(); len(got) != 1 || got[0].Count != count {

@@ -20,7 +20,7 @@ import (
 	"github.com/windowstat/windowstat/collector/otelstat"
 )
 
-// newTracer returns a collector, a tracer whose spans it counts, and the exported spans.
+// newTracer returns a Collector, a tracer whose spans the Collector counts, and a store of the exported spans.
 func newTracer(
 	t testing.TB, o collector.Options, sampler sdktrace.Sampler, opts ...otelstat.Option,
 ) (*collector.Collector, trace.Tracer, *tracetest.InMemoryExporter) {
@@ -38,7 +38,7 @@ func newTracer(
 	return c, p.Tracer("test"), exported
 }
 
-// codesOf returns the completed calls of a view by code.
+// codesOf returns the number of completed calls of a view by code.
 func codesOf(v collector.View) map[string]int64 {
 	all := map[string]int64{}
 	for code, n := range v.Codes() {
@@ -218,7 +218,7 @@ func TestOptionsGetTheSpanError(t *testing.T) {
 	}
 }
 
-// Spans that end in unusual ways are at most one call each, and their duration is never negative.
+// A span that ends in an unusual way counts as at most one call, and the response time is never negative.
 func TestUnusualSpanEnds(t *testing.T) {
 	c, tracer, _ := newTracer(t, collector.Options{}, sdktrace.AlwaysSample())
 	start := func(name string, at time.Time) trace.Span {
@@ -270,7 +270,7 @@ func TestUnusualSpanEnds(t *testing.T) {
 	}
 }
 
-// The SDK does not pass dropped spans to processors. With AlwaysRecord, all spans are counted, and no additional ones
+// The SDK does not pass dropped spans to processors. With AlwaysRecord, all spans are counted, and only sampled spans
 // are exported.
 func TestSampling(t *testing.T) {
 	for _, tc := range []struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/exporter/metriclog"
 )
 
-// item converts a row into the item that Sentinel's reader returns.
+// item converts a row to the item that Sentinel's reader would return for the same line.
 func item(r metriclog.Row) base.MetricItem {
 	return base.MetricItem{
 		Resource: r.Resource, Timestamp: uint64(r.Start.UnixMilli()),
@@ -28,7 +28,7 @@ func item(r metriclog.Row) base.MetricItem {
 	}
 }
 
-// search returns the rows of a range of seconds as Sentinel items.
+// search returns the rows of a resource from from to to as Sentinel's items.
 func search(t *testing.T, dir string, from, to time.Time, resource string) (items []base.MetricItem) {
 	t.Helper()
 	q := metriclog.Query{From: from, To: to}
@@ -62,8 +62,8 @@ func same(t *testing.T, what string, got []*base.MetricItem, want []base.MetricI
 	}
 }
 
-// Sentinel's searcher finds the same rows in the metric log as windowstat's, across several files and midnight, and its
-// reader parses every line.
+// Sentinel's searcher finds the same rows in a metric log of windowstat as windowstat's searcher, across several files
+// and midnight. Sentinel's reader parses every line.
 func TestSentinelReadsTheMetricLog(t *testing.T) {
 	dir := t.TempDir()
 	midnight := time.Date(2026, 1, 3, 0, 0, 0, 0, time.Local)
@@ -115,7 +115,8 @@ func TestSentinelReadsTheMetricLog(t *testing.T) {
 				t.Fatalf("%q: %v", line, err)
 			}
 			want := line
-			if got.Resource == collector.InboundTotal { // its last field is the run, which Sentinel skips
+			// The last field of these lines is the number of the run, which Sentinel ignores.
+			if got.Resource == collector.InboundTotal {
 				want = line[:strings.LastIndexByte(line, '|')]
 			}
 			if again, _ := got.ToFatString(); again != want {
@@ -150,7 +151,7 @@ func TestSearcherReadsSentinelLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Begin tomorrow, because the writer ignores items from before its start.
+	// Begin in the future, because Sentinel's writer ignores items from before its start.
 	begin := time.Now().Truncate(24 * time.Hour).Add(46 * time.Hour)
 	var want []base.MetricItem
 	for i := range 40 {

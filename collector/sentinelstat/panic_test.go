@@ -37,8 +37,8 @@ func (b *broken) Check(ctx *base.EntryContext) (result *base.TokenResult) {
 }
 
 // In each case, a slot panics during a call. Every call counts as one pass and one completion anyway, and no call is
-// left in flight. In Sentinel's own statistics, some of these calls complete without a pass, and concurrency stays
-// below zero.
+// left in flight. Sentinel's own statistics count some of these calls as completed but not as passed, and their
+// concurrency stays below zero afterwards.
 func TestCountsWithPanickingSlots(t *testing.T) {
 	const calls = 3
 	for _, tc := range []struct {
@@ -93,7 +93,7 @@ func TestCountsWithPanickingSlots(t *testing.T) {
 	}
 }
 
-// If a slot panics, Sentinel lets a refused call continue.
+// If another slot panics, Sentinel lets a call continue that a rule has refused. The call counts as a block once.
 func TestBlockCountsOnceIfAnotherSlotPanics(t *testing.T) {
 	c, chain := newChain(t)
 	chain.AddStatSlot(&broken{in: "OnEntryBlocked"})
@@ -115,7 +115,7 @@ func TestCallsAfterAPanic(t *testing.T) {
 	want(t, c, "good", "100 pass, 0 block, 100 complete, 0 exception, 0 in flight")
 }
 
-// If the exit handler of an entry panics, its call stays in flight. The caveats of the package document this
+// If the exit handler of an entry panics, its call stays in flight. The documentation of the package lists this
 // limitation.
 func TestAnExitHandlerThatPanicsLeavesTheCallInFlight(t *testing.T) {
 	c, chain := newChain(t)
@@ -151,7 +151,7 @@ func TestRegressionAnExceptionStoppedSentinelsOwnStatistics(t *testing.T) {
 	want(t, c, name, "3 pass, 0 block, 3 complete, 3 exception, 0 in flight")
 }
 
-// Regression: a context that Sentinel did not create has no Data map. Its call stayed in flight.
+// Regression: a context that Sentinel did not create has no Data map. The call of such a context stayed in flight.
 func TestRegressionContextWithoutData(t *testing.T) {
 	c, _ := newChain(t)
 	slot := sentinelstat.NewSlot(c)

@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/collector/sentinelstat"
 )
 
-// blocked checks the reasons of the blocks of a resource.
+// blocked compares the blocks of a resource by reason with want.
 func blocked(t *testing.T, c *collector.Collector, resource string, want map[string]int64) {
 	t.Helper()
 	if got := maps.Collect(c.Resource(resource).Blocks()); !maps.Equal(got, want) {
@@ -91,7 +91,7 @@ func TestSystemRulesAreReasons(t *testing.T) {
 	blocked(t, c, "system", map[string]int64{"System inboundQPS": 1, "System full": 1})
 }
 
-// own is a user-defined rule, checked by a user-defined slot.
+// own is a user-defined slot that refuses calls with a user-defined rule.
 type own struct {
 	kind base.BlockType
 	rule base.SentinelRule
@@ -147,7 +147,8 @@ func TestABlockWithoutAnErrorHasNoReason(t *testing.T) {
 	blocked(t, c, "no reason", map[string]int64{collector.Unspecified: 1})
 }
 
-// There can be any number of rule IDs, because rules are reloaded with other IDs. The number of reasons stays bounded.
+// There can be any number of rule IDs, because a service can reload its rules with other IDs. The number of reasons
+// stays bounded.
 func TestReasonsAreBounded(t *testing.T) {
 	c, chain := newChain(t)
 	for i := range 100 {

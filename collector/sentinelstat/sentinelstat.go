@@ -144,7 +144,8 @@ func (s *Slot) enter(ctx *base.EntryContext) *collector.Entry {
 	if d := since(ctx); d > time.Millisecond { // 1 ms may be rounding: the call may have crossed a millisecond boundary
 		opts = append(opts, collector.StartedAt(time.Now().Add(-d)))
 	}
-	_, entry, _ := s.c.Enter(context.Background(), ctx.Resource.Name(), opts...) // Enter refuses no call with the option Admitted
+	// Enter refuses no call with the option Admitted.
+	_, entry, _ := s.c.Enter(context.Background(), ctx.Resource.Name(), opts...)
 	return &entry
 }
 

@@ -17,7 +17,7 @@ import (
 
 var errFailed = errors.New("failed")
 
-// allow loads a flow rule for a resource until the test ends.
+// allow loads a flow rule for a resource, and removes it when the test ends.
 func allow(t testing.TB, resource string, rule flow.Rule) {
 	t.Helper()
 	rule.Resource = resource
@@ -114,7 +114,7 @@ func TestExitTwiceCountsOnce(t *testing.T) {
 	want(t, c, "twice", "2 pass, 0 block, 2 complete, 0 exception, 0 in flight")
 }
 
-// Sentinel pools contexts: the next call gets the context that has the error.
+// Sentinel pools contexts: the next call gets the context in which the error was set.
 func TestErrorAfterExitDoesNotAffectTheNextCall(t *testing.T) {
 	c, chain := newChain(t)
 	for range 100 {
@@ -154,7 +154,7 @@ func TestShortCallsAreMeasuredExactly(t *testing.T) {
 		begin := time.Now()
 		enter(t, chain, "short").Exit()
 		took := time.Since(begin)
-		if most += took; took >= time.Millisecond { // may be counted as a wait
+		if most += took; took >= time.Millisecond { // the slot may count this time as a wait
 			most += time.Millisecond
 		}
 	}
@@ -163,7 +163,7 @@ func TestShortCallsAreMeasuredExactly(t *testing.T) {
 	}
 }
 
-// stepping is a Sentinel clock that is set before each reading.
+// stepping is a clock for Sentinel whose readings the test sets.
 type stepping struct {
 	util.Clock
 	ms, step uint64

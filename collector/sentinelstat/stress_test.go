@@ -12,7 +12,7 @@ import (
 	"github.com/alibaba/sentinel-golang/core/flow"
 )
 
-// sometimes is a slot that panics for calls with a flag. Its order decides whether other slots see the call before the
+// sometimes is a slot that panics for calls with a flag. Its order decides which other slots Sentinel calls before the
 // panic.
 type sometimes struct{ order uint32 }
 
@@ -34,11 +34,11 @@ func (s sometimes) Check(ctx *base.EntryContext) *base.TokenResult {
 	return nil
 }
 
-// tally holds the results that the callers saw.
+// tally holds the number of calls that the callers made, and of each result that they got.
 type tally struct{ calls, pass, block, exception atomic.Int64 }
 
 // Many goroutines call several resources, in batches, with errors, with rules that refuse some calls, and with slots
-// that panic. All counts equal those of the callers.
+// that panic. All counts equal the counts of the callers.
 func TestEveryCallIsAPassOrABlock(t *testing.T) {
 	const workers, resources = 8, 4
 	calls := 5000

@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// TestEvictedShare checks which share is evicted for a new one.
+// TestEvictedShare checks which share is revoked when a new share is requested.
 func TestEvictedShare(t *testing.T) {
 	for _, tc := range []struct {
 		name      string

@@ -1,8 +1,8 @@
 // Package limiter caps three things over all clients together: concurrent computations (such as the rendering of
-// pages), unread bytes, and streams. It shares each cap fairly between hosts.
+// pages), response bytes that clients have not read yet, and streams. It shares each cap fairly between hosts.
 //
 // A page is rendered while its request holds a slot, and written after the slot was released, so no request waits for a
-// slow reader. Package fairshare decides which host loses a share if a cap is reached.
+// client that reads slowly. Package fairshare decides which host loses a share if a cap is reached.
 package limiter
 
 import (
@@ -16,32 +16,34 @@ import (
 )
 
 // Slots limits the number of requests that are computed concurrently, for example the number of pages that are
-// rendered. The next free slot goes to the host with the fewest slots, and to its oldest request, so the requests of a
-// busy host wait for each other. Create it with [NewSlots]. It is safe for concurrent use.
+// rendered. The next free slot goes to the oldest request of the host with the fewest slots, so the requests of a busy
+// host wait for each other. Create Slots with [NewSlots]. It is safe for concurrent use.
 type Slots struct {
 	queue *Shares // limits the waiting requests
 
 	mu   sync.Mutex // guards the fields below
 	free int
-	// all holds the waiting requests and the holders of slots. A waiting request has the amount 0, and the channel that
-	// grants its slot. A holder has the amount -1, no channel, and a later rank. If there are waiting requests, the
-	// first entry of the table is therefore the oldest request of the host with the fewest slots.
+	// all holds the waiting requests and the holders of slots. A waiting request has the amount 0, and a channel that
+	// receives the release function of its slot. A holder has the amount -1, no channel, and a later rank than waiting
+	// requests. If there are waiting requests, the first entry of the table is therefore the oldest request of the host
+	// with the fewest slots.
 	all fairshare.Table[string, chan func()]
 }
 
-// ErrBusy is the error of a request that waited too long, or that the queue has no capacity for.
+// ErrBusy is the error of a request that has waited too long for a slot, or that has no place in the queue.
 var ErrBusy = errors.New("too many requests are being served")
 
 // maxWaiting is the capacity of the queue.
 const maxWaiting = 1000
 
-// NewSlots returns n free slots.
+// NewSlots returns Slots with n free slots.
 func NewSlots(n int) *Slots {
 	return &Slots{free: n, queue: NewShares(maxWaiting, EvictNewest)}
 }
 
-// Acquire waits for a slot until ctx ends, and returns the function that releases it. Further calls of release do
-// nothing. The error is [ErrBusy], or the cause of ctx if ctx was canceled.
+// Acquire waits for a slot for a request of the host until ctx ends. It returns the function release, which frees the
+// slot. Further calls of release do nothing. The error is [ErrBusy] if the queue is full or the deadline of ctx has
+// passed, or the cause of ctx if ctx was canceled.
 func (p *Slots) Acquire(ctx context.Context, host string) (release func(), err error) {
 	p.mu.Lock()
 	if p.free > 0 {
@@ -50,7 +52,7 @@ func (p *Slots) Acquire(ctx context.Context, host string) (release func(), err e
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	// Revoked for a request of another host.
+	// The queue calls the function below if a request of another host takes the place of this request.
 	give, ok := p.queue.Take(host, 1, func() error { end(ErrBusy); return nil })
 	if !ok {
 		p.mu.Unlock()
@@ -75,7 +77,7 @@ func (p *Slots) Acquire(ctx context.Context, host string) (release func(), err e
 	return nil, err
 }
 
-// grant takes a free slot and returns the function that releases it. mu must be held.
+// grant takes a free slot for a host and returns the function that releases the slot. mu must be held.
 func (p *Slots) grant(host string) (release func()) {
 	p.free--
 	x := p.all.Add(host, -1, nil)
@@ -93,11 +95,11 @@ func (p *Slots) grant(host string) (release func()) {
 }
 
 // Begin prepares the response to a request and reports whether the request may be served. It refuses a request with a
-// body and closes its connection: no page needs a body, and net/http would wait for the rest of it before it writes the
-// first byte of the response.
+// body and closes the connection: no page needs a body, and net/http would wait for the rest of the body before it
+// writes the first byte of the response.
 //
-// Begin sets the write deadline to timeout, unless the WriteTimeout of the server is shorter. It overrides a deadline
-// that an outer handler set.
+// Begin sets the write deadline to timeout, unless the WriteTimeout of the server is shorter. The new deadline replaces
+// a deadline that an outer handler has set.
 func Begin(w http.ResponseWriter, r *http.Request, timeout time.Duration) bool {
 	conn := http.NewResponseController(w) // its errors mean that there is no connection, for example in a test
 	if r.ContentLength != 0 {
@@ -108,7 +110,7 @@ func Begin(w http.ResponseWriter, r *http.Request, timeout time.Duration) bool {
 	}
 	if s, _ := r.Context().Value(http.ServerContextKey).(*http.Server); s == nil || s.WriteTimeout <= 0 ||
 		s.WriteTimeout > timeout {
-		_ = conn.SetWriteDeadline(time.Now().Add(timeout)) // net/http resets it after the response
+		_ = conn.SetWriteDeadline(time.Now().Add(timeout)) // net/http resets the deadline after the response
 	}
 	return true
 }
@@ -116,8 +118,8 @@ func Begin(w http.ResponseWriter, r *http.Request, timeout time.Duration) bool {
 // past is a deadline in the past.
 var past = time.Unix(1, 0)
 
-// Closing returns a function that aborts a response: the current write fails. The function must not be called after the
-// handler has returned.
+// Closing returns a function that aborts the response of w: a write that is in progress fails. The function must not be
+// called after the handler has returned.
 func Closing(w http.ResponseWriter) func() error {
 	return func() error { return http.NewResponseController(w).SetWriteDeadline(past) }
 }

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// The requests of a busy host wait for each other. Requests of other hosts do not wait for them.
+// The requests of a busy host wait for each other. Requests of other hosts do not wait for the requests of the busy
+// host.
 func TestSlotsAreFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewSlots(2)

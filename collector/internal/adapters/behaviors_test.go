@@ -21,10 +21,11 @@ import (
 	gorilla "github.com/gorilla/websocket"
 )
 
-// next is a second request on a connection. Its response shows whether the first one has left the connection usable.
+// next is a second request on a connection. Its response shows whether the connection was still usable after the first
+// request.
 const next = "GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
-// get and post return requests that are followed by next.
+// get and post return a request, followed by the request next.
 func get(headers ...string) string {
 	return "GET /a HTTP/1.1\r\nHost: a\r\n" + lines(headers) + "\r\n" + next
 }
@@ -51,7 +52,7 @@ func lines(headers []string) string {
 	return strings.Join(headers, "\r\n") + "\r\n"
 }
 
-// upload is a body with one file, and its type.
+// upload returns the body of a request with one file, and the header field with the content type of the body.
 func upload(size int) (body, header string) {
 	return "--x\r\nContent-Disposition: form-data; name=file; filename=a.bin\r\n\r\n" + strings.Repeat("u", size) +
 			"\r\n--x\r\nContent-Disposition: form-data; name=word\r\n\r\nvalue\r\n--x--\r\n",
@@ -60,7 +61,8 @@ func upload(size int) (body, header string) {
 
 func uploads(size int) string { body, header := upload(size); return post(body, header) }
 
-// onlyFirst responds to the second request of a connection, and reports whether it did.
+// onlyFirst reports whether r is the first request of its connection. If r is the second request, next, onlyFirst
+// responds to it and returns false.
 func onlyFirst(w http.ResponseWriter, r *http.Request) bool {
 	if r.URL.Path == "/next" {
 		_, _ = io.WriteString(w, "next")
@@ -71,16 +73,17 @@ func onlyFirst(w http.ResponseWriter, r *http.Request) bool {
 
 type handlerFunc = func(n *notes, w http.ResponseWriter, r *http.Request)
 
-// below makes a behavior of a handler of net/http.
+// below makes the handler of a behavior from a function that returns an http.Handler.
 func below(make func(n *notes) http.Handler) handlerFunc {
 	return func(n *notes, w http.ResponseWriter, r *http.Request) { make(n).ServeHTTP(w, r) }
 }
 
-// closeNotifier is http.CloseNotifier, whose name is deprecated.
+// closeNotifier is the same interface as http.CloseNotifier. Linters report uses of http.CloseNotifier, because it is
+// deprecated.
 type closeNotifier interface{ CloseNotify() <-chan bool }
 
-// abilities notes what a handler finds out about its writer and request by type assertions, as net/http, httputil, gin,
-// echo, chi, gorilla/websocket and coder/websocket do.
+// abilities notes which optional interfaces the ResponseWriter and the body of the request have. It makes the same type
+// assertions as net/http, httputil, gin, echo, chi, gorilla/websocket and coder/websocket.
 func abilities(n *notes, w http.ResponseWriter, r *http.Request) {
 	has := func(name string, of reflect.Type) { n.add("%s %t", name, reflect.TypeOf(w).Implements(of)) }
 	has("Flusher", reflect.TypeFor[http.Flusher]())
@@ -592,7 +595,7 @@ func trailers(n *notes, w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(http.TrailerPrefix+"X-Late", "2")
 }
 
-// reverse passes the request to a service with a path.
+// reverse returns a handler that passes requests to another server through httputil.ReverseProxy, under the given path.
 func reverse(path string) handlerFunc {
 	return func(n *notes, w http.ResponseWriter, r *http.Request) {
 		upstream := httptest.NewServer(http.HandlerFunc(upstream))
@@ -615,7 +618,7 @@ func upstream(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s %v %v", r.Method, b, r.Trailer, r.Header["Connection"])
 		w.Header().Set("X-Sum", "2")
 	case "/stream":
-		fmt.Fprint(w, "part") // the proxy may read two parts at once
+		fmt.Fprint(w, "part") // a single part, because the proxy may read two parts together
 		w.(http.Flusher).Flush()
 	case "/hints":
 		w.Header().Set("Link", "</a.css>; rel=preload")

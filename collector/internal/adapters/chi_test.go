@@ -38,7 +38,7 @@ func chiUsers() chi.Router {
 	return r
 }
 
-// chiService returns a router with all kinds of routes, and installs middleware with use.
+// chiService returns a router with all kinds of routes. It calls use to install middleware before it adds the routes.
 func chiService(use func(chi.Router)) chi.Router {
 	r := chi.NewRouter()
 	use(r)
@@ -75,7 +75,8 @@ var chiRequests = []chiRequest{
 	{"MADEUP", "/users/7", 405, httpstat.Unmatched},
 }
 
-// checkChi sends each request to a new service, and compares the response and the name.
+// checkChi sends each request to a new service, and compares the response and the resource of the request with the
+// expected ones.
 func checkChi(t *testing.T, handler func(c *collector.Collector) http.Handler, requests []chiRequest) {
 	t.Helper()
 	for _, x := range requests {
@@ -101,7 +102,8 @@ func TestChiWrappedRouter(t *testing.T) {
 	}, chiRequests)
 }
 
-// Behind With and Group chi has routed completely, and in a mounted router partly.
+// When the middleware runs behind With or Group, chi has found the complete route. In a mounted router, chi has found
+// only the route of the mount.
 func TestChiRoutesOfGroupsAndMountedRouters(t *testing.T) {
 	checkChi(t, func(c *collector.Collector) http.Handler {
 		m := chistat.Middleware(c)
@@ -126,8 +128,8 @@ func TestChiRoutesOfGroupsAndMountedRouters(t *testing.T) {
 	})
 }
 
-// If outer middleware changes the routing, requests have the name of the changed route. GetHead changes the name even
-// if it is an inner middleware.
+// If outer middleware changes the routing, requests have the name of the changed route. GetHead changes the names of
+// HEAD requests even if it is installed inside of the middleware.
 func TestChiRoutesChangedByMiddleware(t *testing.T) {
 	for _, head := range []string{"outside", "inside"} {
 		checkChi(t, func(c *collector.Collector) http.Handler {
@@ -169,7 +171,7 @@ func TestChiRoutesChangedByMiddleware(t *testing.T) {
 	}, []chiRequest{{"GET", "/users/7/", 301, httpstat.Unmatched}})
 }
 
-// A route that is added while the service runs is found.
+// A request of a route that was added while the service runs has the name of this route.
 func TestChiRoutesAddedAtRuntime(t *testing.T) {
 	c := newCollector(t)
 	r := chiService(func(r chi.Router) { r.Use(chistat.Middleware(c)) })

@@ -1,6 +1,6 @@
 // Package adapters_test tests the adapters for HTTP frameworks. One table has the tests that all frameworks share, and
-// each framework has a file for its special cases. It is a separate module, because no adapter may require the
-// frameworks of the others.
+// each framework has a file for its special cases. The package is in a separate module, because the module of an
+// adapter must not require the frameworks of other adapters.
 package adapters_test
 
 import (
@@ -27,7 +27,7 @@ var frameworks = []struct {
 	{"chi", chiFramework},
 }
 
-// tests holds the tests that are the same for all frameworks.
+// tests is implemented by each framework. Its methods are the tests that are the same for all frameworks.
 type tests interface {
 	testAnswers(t *testing.T)
 	testLimits(t *testing.T)
@@ -52,28 +52,29 @@ func TestNilCollector(t *testing.T) {
 	}
 }
 
-// framework describes a framework for the tests. Its middleware is an M, and its handlers are an H.
+// framework describes a web framework for the tests. M is the framework's type of middleware, and H is its type of
+// handlers.
 type framework[M, H any] struct {
 	middleware func(*collector.Collector, ...httpstat.Option) M
 	recoverer  M
 	before     func(f func()) M           // middleware that calls f first
 	handler    func(h http.HandlerFunc) H // runs h with the framework's writer and request
 	service    func(use []M, path string, handle H) http.Handler
-	param      string      // parameter of a path, such as :id
-	own        []answer[H] // additional answers, or overrides of the common ones
+	param      string      // the parameter id in a pattern of the framework, such as :id
+	own        []answer[H] // answers that replace common answers of the same name, and additional answers
 }
 
 // answer is a way to respond to a request.
 type answer[H any] struct {
 	name   string
 	handle H
-	status int // status that the client gets with a recoverer
+	status int // status that the client gets if the service recovers panics
 	panics *panics
 }
 
-// panics describes an answer whose handler panics. The fields inside and outside are the expected counts if the
-// middleware is inside or outside of a recoverer. The field alone is the status without a recoverer, or 0 if there is
-// no response.
+// panics describes an answer whose handler panics. A recoverer is middleware of the framework that recovers panics. The
+// fields inside and outside are the expected counts if the middleware under test is inside or outside of a recoverer.
+// The field alone is the status that the client gets without a recoverer, or 0 if there is no response.
 type panics struct {
 	inside, outside string
 	alone           int
@@ -132,8 +133,8 @@ func (f framework[M, H]) testAnswers(t *testing.T) {
 		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	)
 	for _, x := range all {
-		// An answer that does not panic is counted with its status at any position. Without a recoverer, a panic closes
-		// the connection, and the call has no code.
+		// An answer that does not panic is counted with its status wherever the middleware is. Without a recoverer, a
+		// panic closes the connection, and the call has no code.
 		counted := fmt.Sprintf("%d: 1", x.status)
 		p := cmp.Or(x.panics, &panics{counted, counted, x.status})
 		for _, order := range []struct {

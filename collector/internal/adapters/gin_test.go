@@ -41,7 +41,7 @@ func TestGinRoutes(t *testing.T) {
 		{"GET", "/api/v1/files/a/b", 200},
 		{"GET", "/nobody", 404},
 		{"GET", "/away", 302},
-		{"GET", "/users/7/", 301}, // gin runs no middleware
+		{"GET", "/users/7/", 301}, // gin runs no middleware for a redirect
 	} {
 		if got := send(x.method, x.path); got != x.status {
 			t.Errorf("%s %s: %d, want %d", x.method, x.path, got, x.status)
@@ -72,7 +72,7 @@ var ginFramework = framework[gin.HandlerFunc, gin.HandlerFunc]{
 		return e
 	},
 	param: ":id",
-	// Gin keeps a status until the body begins or all handlers have returned.
+	// Gin delays a status until the body begins or all handlers have returned.
 	own: []answer[gin.HandlerFunc]{
 		{
 			name:   "another status",

@@ -30,7 +30,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// services makes a service of each kind from one handler. A service with a nil Collector has no middleware.
+// services has a function for each framework that makes a service from one handler. A service with a nil Collector has
+// no middleware.
 var services = map[string]func(c *collector.Collector, h http.HandlerFunc) http.Handler{
 	"Mux": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
 		mux := http.NewServeMux()
@@ -64,7 +65,7 @@ var services = map[string]func(c *collector.Collector, h http.HandlerFunc) http.
 	"echo 4": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
 		e := echo.New()
 		e.Logger.SetOutput(io.Discard)
-		e.Use(func(next echo.HandlerFunc) echo.HandlerFunc { // middleware outside may hook into the response
+		e.Use(func(next echo.HandlerFunc) echo.HandlerFunc { // outer middleware may install hooks in the response
 			return func(ec echo.Context) error {
 				ec.Response().Before(func() { ec.Response().Header().Set("X-Before", "1") })
 				return next(ec)
@@ -102,7 +103,8 @@ var services = map[string]func(c *collector.Collector, h http.HandlerFunc) http.
 	},
 }
 
-// notes is what a handler, the middleware outside of the service and the client observe. The client runs concurrently.
+// notes records the observations of a handler, of the middleware outside of the service, and of the client, which runs
+// concurrently.
 type notes struct {
 	mu            sync.Mutex
 	lines, client []string
@@ -122,7 +124,8 @@ func (n *notes) add(format string, args ...any) {
 	n.lines = append(n.lines, fmt.Sprintf(format, args...))
 }
 
-// outside is middleware outside of the service. It notes what it sees of the request when the service has returned.
+// outside returns middleware around the service. After the service has returned, the middleware notes the fields of the
+// request.
 func (n *notes) outside(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, header := r.Context(), r.Header
@@ -145,7 +148,7 @@ type assigned struct{}
 type behavior struct {
 	name    string
 	handle  func(n *notes, w http.ResponseWriter, r *http.Request)
-	request string                                    // sent by a client that reads until the connection ends
+	request string                                    // sent by a client, which then reads to the end
 	client  func(t *testing.T, n *notes, addr string) // if not nil, replaces the client that sends request
 	files   bool                                      // the handler may leave files in TMPDIR
 	// Use an HTTP/2 server and its client; request is the body of a POST.
@@ -154,8 +157,8 @@ type behavior struct {
 
 var changing = regexp.MustCompile(`(?m)^(Date|Sec-WebSocket-Accept|Last-Modified): .*$|127\.0\.0\.1:\d+|0x[0-9a-f]{6,}`)
 
-// transcript serves one request and returns everything that can be observed: the bytes that the client gets, the notes,
-// and the number of files that are left.
+// transcript serves one request and returns a text with everything that can be observed: the bytes that the client
+// gets, the notes, and the number of files that are left in TMPDIR.
 func (b behavior) transcript(t *testing.T, service http.Handler, n *notes) string {
 	dir := t.TempDir()
 	if b.files {
@@ -200,7 +203,8 @@ func (b behavior) transcript(t *testing.T, service http.Handler, n *notes) strin
 	)
 }
 
-// sendBytes sends a request, and another one on the same connection, and returns the bytes of both responses.
+// sendBytes sends the bytes of request, which may contain several requests, on one connection, and returns all bytes of
+// the responses.
 func sendBytes(t *testing.T, addr, request string) string {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -208,7 +212,7 @@ func sendBytes(t *testing.T, addr, request string) string {
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
-	go func() { // the server may respond and close before it has read all
+	go func() { // the server may respond and close the connection before it has read the whole request
 		_, _ = io.WriteString(c, request)
 	}()
 	var got bytes.Buffer
@@ -233,8 +237,8 @@ func sendHTTP2(t *testing.T, srv *httptest.Server, body string) string {
 	return fmt.Sprint(resp.Status, resp.Header, resp.ContentLength, string(got), err, resp.Trailer)
 }
 
-// A service with the middleware does the same as a service without: byte for byte, file for file, and for everything
-// that its handlers and outer middleware can observe.
+// A service with the middleware behaves exactly like a service without it: clients get the same bytes, the same files
+// are left, and handlers and outer middleware make the same observations.
 func TestServiceIsTheSameWithMiddleware(t *testing.T) {
 	for name, service := range services {
 		for _, b := range behaviors {
@@ -255,7 +259,7 @@ func TestServiceIsTheSameWithMiddleware(t *testing.T) {
 				if with != without {
 					t.Errorf("without middleware:\n%s\n\nwith:\n%s", without, with)
 				}
-				counted(t, c) // waits until nothing is in flight
+				counted(t, c) // counted waits until no call is in flight
 				if total := c.Inbound().Snapshot(nil).Total; total.Complete == 0 {
 					t.Error("nothing was counted")
 				}

@@ -24,8 +24,8 @@ func newCollector(t testing.TB) *collector.Collector {
 	return c
 }
 
-// counted returns the counts of each resource when all requests have ended, such as "200: 2, none: 1, blocked: 1, 1
-// exception".
+// counted waits until all requests have ended, and returns the counts of each resource, such as "200: 2, none: 1,
+// blocked: 1, 1 exception".
 func counted(t testing.TB, c *collector.Collector) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -53,7 +53,7 @@ func counted(t testing.TB, c *collector.Collector) map[string]string {
 	return got
 }
 
-// wantCounted compares the result of counted.
+// wantCounted compares the result of counted with want.
 func wantCounted(t testing.TB, c *collector.Collector, want map[string]string) {
 	t.Helper()
 	if got := counted(t, c); !maps.Equal(got, want) {
