@@ -56,7 +56,7 @@ var registered = [...]struct{ from, to int }{
 	{510, 511},
 }
 
-// GRPCCode returns the code of a gRPC status. Numbers above Unauthenticated share the code [OtherCode].
+// GRPCCode returns the code of a gRPC status. Codes above 16 (Unauthenticated) share the code [OtherCode].
 func GRPCCode(code uint32) Code {
 	if code >= uint32(len(grpcNames)) {
 		return Code{otherCode}

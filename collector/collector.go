@@ -152,7 +152,8 @@ func (c *Collector) FirstSecond() int64 {
 	return c.Tree().View().Node().Since()
 }
 
-// History returns how long sealed seconds can be read. It returns 0 for a nil Collector.
+// History returns the time for which the records of a sealed second can be read: [Options].Windows.History. It returns
+// 0 for a nil Collector.
 func (c *Collector) History() time.Duration {
 	if c == nil {
 		return 0
@@ -160,7 +161,8 @@ func (c *Collector) History() time.Duration {
 	return c.shape.Options().History
 }
 
-// Histograms returns how long the histograms of sealed seconds can be read. It returns 0 for a nil Collector.
+// Histograms returns the time for which the histograms of a sealed second can be read: [Options].Windows.Histograms. It
+// returns 0 for a nil Collector.
 func (c *Collector) Histograms() time.Duration {
 	if c == nil {
 		return 0
@@ -199,8 +201,8 @@ func (c *Collector) Seal() Boundary {
 	return c.seal(c.line.Now())
 }
 
-// Resources returns all resources, oldest first. Unlike [Collector.Seal] it seals no second. The caller must not change
-// the slice.
+// Resources returns all resources, oldest first. Unlike [Collector.Seal], Resources seals no second. The caller must
+// not change the slice.
 func (c *Collector) Resources() []*Resource {
 	if c == nil {
 		return nil
@@ -292,9 +294,9 @@ func (c *Collector) Health() Health {
 	return h
 }
 
-// newRun returns the number of a run, which is the process from began on. The number consists of the milliseconds since
-// 1970 and 12 random bits. The random bits distinguish processes of a fleet that start at the same time. The number has
-// 53 bits, so a float64 represents it exactly.
+// newRun returns a new number for [Collector.RunID]. The parameter began is the time when the Collector was created.
+// The number consists of the milliseconds since 1970 and 12 random bits. The random bits distinguish processes of a
+// fleet that start at the same time. The number has 53 bits, so a float64 represents it exactly.
 func newRun(began time.Time) int64 { return began.UnixMilli()<<12&(1<<53-1) | rand.Int64N(1<<12) }
 
 // RunID returns a number that identifies this Collector. All other processes, instances and replicas have other

@@ -9,7 +9,7 @@ import (
 // maxValues is the maximum number of values of a label, including [Other].
 const maxValues = 16
 
-// labelled is a label value with the data of X, such as a count.
+// labelled is a label value with its data, for example a count.
 type labelled[X any] struct {
 	value string
 	of    X

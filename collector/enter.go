@@ -24,7 +24,7 @@ import (
 // [Entry.End].
 //
 // If a limit refuses the call, the call counts as a block. Enter then returns ctx unchanged, the zero Entry, and an
-// error that wraps [ErrBlocked]. There is no other error, so a caller without limits can ignore it.
+// error that wraps [ErrBlocked]. Enter returns no other error, so a service without limits can ignore the error.
 //
 // Enter and Exit cost about twice as much as [Resource.Enter] and Exit, plus one allocation for the context. The first
 // call of a name, an origin or an entrance registers it. A nil Collector records nothing.
@@ -44,8 +44,8 @@ func (c *Collector) Enter(
 }
 
 // enter implements [Collector.Enter] and [Resource.EnterContext]. up is the frame (the context of a call) of the
-// caller, or nil. If known is not nil, enter first tries to record the call in the leaf known. It returns the context
-// of the call, or ctx and the error of the limit that refused the call.
+// caller, or nil. If known is not nil, enter first tries to record the call in the leaf known. enter returns the
+// context of the call, or ctx and the error of the limit that refused the call.
 func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *options, e *Entry) (context.Context, error) {
 	if ctx == nil {
 		ctx = context.Background()

@@ -76,7 +76,7 @@ func (r *reservation) enter() {
 	}
 }
 
-// end ends a call in flight, and returns the number of completions that were counted.
+// end ends a call in flight, and returns the number of completions that it has counted: 0 if the call had ended before.
 func (r *reservation) end(call *node.Call, failed bool, code node.Code) (n int64) {
 	if !r.dryRefused {
 		if n = call.End(failed, code); n > 0 {

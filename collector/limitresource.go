@@ -5,9 +5,10 @@ package collector
 // the meters and the counts of dry runs are kept when limits are removed, and calls with a reservation update the
 // limiter when they end.
 //
-// A resource that records calls of other names (Resource.fallback) has a limiter if any limit exists. Its rules are
-// only the limits without a *. Patterns limit the calls of other names by other limiters: those of overflowLimiters, or
-// the limiter of the resource with the call's name if that resource exists, but there is no memory for a leaf.
+// A resource that records calls of other names (Resource.fallback) has a limiter if any limit exists. The rules of this
+// limiter are only the limits without a *. Patterns limit the calls of other names by other limiters: those of
+// overflowLimiters, or the limiter of the resource with the call's name if that resource exists, but there is no memory
+// for a leaf.
 
 // Limit returns the Count of the lowest limit with this grade that covers all calls of the resource together. It
 // ignores limits on single origins and dry runs. For [Other] it also ignores patterns, because a pattern limits each

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Metric is a self-metric: a number about windowstat itself. If its name ends in _total, it is a counter; otherwise it
-// is a gauge. Exactly one of Value and Read must be set.
+// Metric is a self-metric: a number about windowstat itself. Exporters show it on the pages of metrics that they serve.
+// If its name ends in _total, it is a counter; otherwise it is a gauge. Exactly one of Value and Read must be set.
 type Metric struct {
 	// Name is the name without namespace. It consists of letters, digits and _, and does not start with a digit.
 	Name string

@@ -43,8 +43,8 @@ type Options struct {
 	MaxResources int
 	// MaxOrigins is the maximum number of origins of a resource, [DefaultMaxOrigins] if zero. Calls of further origins
 	// share the origin [Other]. MaxEntrances is the maximum number of entrances of the process, [DefaultMaxEntrances]
-	// if zero. Calls of further entrances share the entrance Other. Both bound the number of series. MaxOrigins also
-	// prevents a client from using all memory with made-up origins of one resource.
+	// if zero. Calls of further entrances share the entrance Other. MaxOrigins and MaxEntrances bound the number of
+	// series. MaxOrigins also prevents a client from using all memory with made-up origins of one resource.
 	MaxOrigins, MaxEntrances int
 	// MaxMemory is the maximum number of bytes of heap for all statistics and limits. If zero, it is
 	// [DefaultMaxMemory], which suffices for ten thousand busy resources with one origin each. With more names or
@@ -87,18 +87,19 @@ type Options struct {
 	// OpenTelemetry keeps the additional counts that exporters need to show inbound calls under the names of
 	// OpenTelemetry's semantic conventions, in addition to the metrics of windowstat:
 	// http_server_request_duration_seconds, http_server_active_requests and rpc_server_call_duration_seconds on the
-	// pages of totals. See docs/opentelemetry.md for the labels and the limitations. The response times of inbound
-	// calls are then counted for each code. That costs a few nanoseconds for each inbound call, and each leaf reserves
-	// some 1.3 KB more. If Windows.Bounds is nil, the bounds are [node.DefaultBounds] plus those that the conventions
-	// recommend: 75 ms, 750 ms and 7.5 s.
+	// pages that show totals. See docs/opentelemetry.md for the labels and the limitations. The response times of
+	// inbound calls are then counted for each code. That costs a few nanoseconds for each inbound call, and each leaf
+	// reserves some 1.3 KB more. If Windows.Bounds is nil, the bounds are [node.DefaultBounds] plus the bounds that the
+	// conventions recommend: 75 ms, 750 ms and 7.5 s.
 	OpenTelemetry bool
 	// After is the last second that an earlier process logged or sent. The wall clock times that name the seconds of
 	// this process are all later than After. The zero Time means none.
 	After time.Time
-	// Now replaces the clock, for tests and for replays of the past. The Collector calls it at the start and the end of
-	// each call. Several goroutines may call it concurrently. If Now goes back, the time of the Collector stops until
-	// Now has caught up. The Collector holds locks while it calls Now. Now must therefore not use the Collector, panic,
-	// or end its goroutine. A prioritized call that waits for quota waits by the machine's clock, even if Now is set.
+	// Now replaces the clock, for tests and for replays of the past. The Collector calls Now at the start and the end
+	// of each call, concurrently in several goroutines. If Now returns an earlier time than before, the time of the
+	// Collector stops until Now has caught up. The Collector holds locks while it calls Now. Now must therefore not use
+	// the Collector, panic, or end its goroutine. A prioritized call that waits for quota waits by the machine's clock,
+	// even if Now is set.
 	Now func() time.Time
 }
 
@@ -181,13 +182,13 @@ func Only(targets ...error) func(error) bool {
 }
 
 // OptionError describes an invalid field of an options struct. The Check methods and constructors of windowstat's
-// packages return one for each invalid field, joined; [OptionErrors] splits them.
+// packages return an OptionError for each invalid field. The errors are joined; [OptionErrors] splits them.
 type OptionError struct {
-	// Package is the package of the options: "collector", "push".
+	// Package is the name of the package of the options, such as "collector" or "push".
 	Package string
-	// Field is the name of the field, such as "MaxResources". It is empty if the error concerns several fields. The
-	// field of a nested options struct is preceded by the name of the outer field. If the outer field is a slice, the
-	// name contains the index: "Push[0].Interval".
+	// Field is the name of the invalid field, such as "MaxResources". Field is empty if the error concerns several
+	// fields. The field of a nested options struct is preceded by the name of the outer field. If the outer field is a
+	// slice, the name contains the index: "Push[0].Interval".
 	Field string
 	// Err describes the value and the allowed values.
 	Err error

@@ -24,9 +24,9 @@ type Completed struct {
 }
 
 // Record records a completed call, for callers that learn of calls when they end. The call passes and completes in the
-// current second; no reader sees only one of the two. The call does not count in concurrency, because the Collector
-// does not know when it was in flight. In the call tree, the resource of the call is directly below the entrance. No
-// limit refuses the call, but QPS limits count it.
+// current second, in one step: no reader sees the pass without the completion. The call does not count in concurrency,
+// because the Collector does not know when it was in flight. In the call tree, the resource of the call is directly
+// below the entrance. No limit refuses the call, but QPS limits count it.
 //
 // Record accepts the options of [Collector.Enter]; [StartedAt], [Passed], [Admitted] and [Prioritized] have no effect.
 // Record costs as much as Enter and Exit minus one reading of the clock. It allocates nothing if the name is

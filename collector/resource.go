@@ -17,13 +17,13 @@ import (
 // entrance, use [Resource.EnterContext] or [Collector.Enter].
 type Resource struct {
 	// Every call reads the next three fields. They are first in the struct, so they are in one cache line.
-	current atomic.Pointer[leaf]    // leaf in which Enter records; nil before its first call and after retirement
+	current atomic.Pointer[leaf]    // leaf in which Enter records; nil before the first call of Enter and after retirement
 	limiter atomic.Pointer[limiter] // nil while the resource has no limit
 	generation
 
 	name          string
 	defaultOrigin generation              // the origin "" while it is the only one; dead afterwards
-	limiterState  atomic.Pointer[limiter] // like limiter, but kept without limits; changed with the collector's mu held
+	limiterState  atomic.Pointer[limiter] // the same limiter, but kept while no limit applies; changed with the collector's mu held
 
 	given atomic.Bool // the name comes from code, not only from requests; see [FromRequest]
 	// The resource records calls of other names, see [FallbackResource], and is therefore never retired. Changed with
@@ -49,8 +49,8 @@ func (r *Resource) Name() string {
 
 // Enter records the start of a call. The call passes, and is in flight until [Entry.Exit]. Enter costs one reading of
 // the monotonic clock and one atomic addition. Exit costs another reading and a lock that is almost never contended.
-// Enter and Exit allocate memory only when the resource needs more of it for the first time; the resource then keeps
-// the memory.
+// Enter and Exit allocate memory only when the resource needs more memory than ever before; the resource then keeps the
+// memory.
 //
 //	e := r.Enter()
 //	…
