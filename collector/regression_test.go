@@ -515,7 +515,7 @@ func TestRegressionAReloadForgetsWhatANamePassedInOther(t *testing.T) {
 		}
 		exit(pass(c, "x", 1))
 		e.Exit(nil)
-		f.add(1) // the limit on its exact name gives x a resource
+		f.add(1) // the limit on exactly the name "x" gives x a resource
 		limit(t, c, qps("x", 9), web)
 		if n := len(pass(c, "x", 20)); n != 0 {
 			t.Fatalf("%s: %d more passed, want none", name, n)

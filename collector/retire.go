@@ -24,8 +24,8 @@ const (
 	portion = 64
 )
 
-// sweeper is the state of the sweep in progress. A sweep is a scan of all resources that retires idle ones. It visits a
-// part of the resources at a time:
+// sweeper is the state of the sweep in progress. A sweep is a scan of all resources that retires idle ones. Each call
+// of the method sweep visits a part of the resources:
 //
 //	Seal, or a new name in a full table
 //	  sweep    up to sealShare or newShare leaves; the next call continues

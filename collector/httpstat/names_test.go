@@ -203,7 +203,7 @@ func TestCombinedCallEqualsNameAndLearn(t *testing.T) {
 	}
 }
 
-// An evicted name must be earned again, although its path is still in the tree.
+// An evicted name must be earned again, although the path tree still has its path.
 func TestEvictedNamesAreEarnedAgain(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 1})
 	var found httpstat.NameCache
