@@ -284,7 +284,7 @@ func TestOriginsThatAreAllInUseAreNotCopied(t *testing.T) {
 	}
 }
 
-func TestNothingIsRetiredIfNobodyWants(t *testing.T) {
+func TestNegativeRetireAfterRetiresNothing(t *testing.T) {
 	c, f := clocked(t, collector.Options{RetireAfter: -1})
 	e := c.Resource("a").Enter()
 	e.Exit(nil)

@@ -118,7 +118,7 @@ func TestExitFromAnotherGoroutineAndTwice(t *testing.T) {
 }
 
 // A nil Collector, and every nil value that it returns, does nothing.
-func TestNilIsOff(t *testing.T) {
+func TestNilCollectorRecordsNothing(t *testing.T) {
 	var c *collector.Collector
 	r := c.Resource("a")
 	if r != nil {
@@ -201,7 +201,7 @@ func TestOverflowIsCounted(t *testing.T) {
 	}
 }
 
-func TestOptionsNameAllThatIsWrong(t *testing.T) {
+func TestNewReportsAllInvalidOptions(t *testing.T) {
 	_, err := collector.New(collector.Options{MaxResources: -1, Windows: node.Options{SampleCount: 3, History: -1}})
 	for _, part := range []string{"MaxResources: -1", "3 buckets do not divide", "history: -1ns"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
@@ -266,7 +266,7 @@ func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 
 // Seal returns a Boundary, and all seconds before its Open can be read for every resource. This is true even if another
 // goroutine opens the next second between the clock reading of Seal and the sealing.
-func TestWhatSealCallsSealedIsSealed(t *testing.T) {
+func TestSecondsBeforeBoundaryAreSealed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
 		quiet, busy := c.Resource("quiet"), c.Resource("busy")

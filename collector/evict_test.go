@@ -70,7 +70,7 @@ func TestTheLongestIdleIsEvicted(t *testing.T) {
 
 // A resource is evicted only after its last seconds have left the history. An eviction therefore removes no call from a
 // second in the history, neither in the view of the resource nor in the view of the process.
-func TestWhatMakesRoomHasBeenRead(t *testing.T) {
+func TestEvictionRemovesNoCallFromHistory(t *testing.T) {
 	c, f := clocked(t, collector.Options{MaxResources: 2, Windows: node.Options{History: time.Minute}})
 	busy(t, c, "old", collector.Inbound(), collector.FromRequest())
 	began := f.now()
@@ -151,9 +151,9 @@ func TestLimitedAndBusyNamesAreNotEvicted(t *testing.T) {
 	}
 }
 
-// BenchmarkMakingRoom measures a call whose new name evicts another name. With a large table, the call should cost
+// BenchmarkEviction measures a call whose new name evicts another name. With a large table, the call should cost
 // about as much as with a small table.
-func BenchmarkMakingRoom(b *testing.B) {
+func BenchmarkEviction(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			c, f := clocked(b, collector.Options{MaxResources: n, RetireAfter: -1})

@@ -403,7 +403,7 @@ func (c noErr) Err() error { return c.err() }
 
 // Regression: if the Err method of the context panicked while a call waited, the call stayed in flight for ever. If Err
 // returned nil, Enter returned no error although the call was cancelled, and the call was not counted.
-func TestRegressionAContextThatCouldNotSayWhyItEnded(t *testing.T) {
+func TestRegressionErrOfContextPanickedOrReturnedNil(t *testing.T) {
 	for way, err := range map[string]func() error{
 		"panic":  func() error { panic("boom") },
 		"Goexit": func() error { runtime.Goexit(); return nil }, "nil": func() error { return nil },
@@ -491,7 +491,7 @@ func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 
 // Regression: a name used quota while its calls were recorded for _other, and then got its own resource. After a change
 // of limits, these passes no longer counted: 20 calls passed in a second under a limit of 10.
-func TestRegressionAReloadForgetsWhatANamePassedInOther(t *testing.T) {
+func TestRegressionReloadForgotPassesRecordedForOther(t *testing.T) {
 	for name, reload := range map[string][][]collector.Limit{
 		"no limits":  {{}},
 		"others":     {{{Resource: "y", Count: 5}}},

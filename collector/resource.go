@@ -17,13 +17,15 @@ import (
 // entrance, use [Resource.EnterContext] or [Collector.Enter].
 type Resource struct {
 	// Every call reads the next three fields. They are first in the struct, so they are in one cache line.
-	current atomic.Pointer[leaf]    // leaf in which Enter records; nil before the first call of Enter and after retirement
+	// Leaf in which Enter records; nil before the first call of Enter and after retirement.
+	current atomic.Pointer[leaf]
 	limiter atomic.Pointer[limiter] // nil while the resource has no limit
 	generation
 
 	name          string
 	defaultOrigin generation              // the origin "" while it is the only one; dead afterwards
-	limiterState  atomic.Pointer[limiter] // the same limiter, but kept while no limit applies; changed with the collector's mu held
+	// The same limiter, but kept while no limit applies; changed with the collector's mu held.
+	limiterState  atomic.Pointer[limiter]
 
 	given atomic.Bool // the name comes from code, not only from requests; see [FromRequest]
 	// The resource records calls of other names, see [FallbackResource], and is therefore never retired. Changed with

@@ -19,7 +19,7 @@ import (
 // A call hangs, while other calls of the same resource end quickly. The hanging call has no response time yet, but
 // Oldest lists it. It also shows in the sum of the ages of calls in flight, and in the metric with the age of the
 // oldest call.
-func TestCallsThatHang(t *testing.T) {
+func TestOldestListsHangingCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
 		ctx, request, _ := c.Enter(

@@ -53,7 +53,7 @@ func playAll(t *testing.T, rows []row) {
 
 // In the cases of this table, package collector behaves like Sentinel's StatisticNode, node hierarchy, StatisticSlot
 // and tryOccupyNext.
-func TestAsSentinelDoes(t *testing.T) {
+func TestBehavesLikeSentinel(t *testing.T) {
 	playAll(t, []row{
 		{"pass, block, success, exception and occupied QPS are the counts of the window, per second", func(s stage) {
 			for i := range 4 {

@@ -208,7 +208,7 @@ func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 
 // The View of the empty origin has only the calls without an origin, even if the View was created before the first call
 // of another origin.
-func TestTheEmptyOriginIsNotAll(t *testing.T) {
+func TestEmptyOriginExcludesOtherOrigins(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	call := func(name, origin string) {
 		_, e, _ := c.Enter(t.Context(), name, collector.Origin(origin))

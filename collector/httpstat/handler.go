@@ -100,7 +100,7 @@ func (m *Middleware) ServeInner(
 //  2. Enter: check limits, pass. A refused request ends here, with the handler of Refused.
 //  3. Wrap: record wraps inner to record the status, and lend copies the request.
 //  4. Handle: handle runs next, and ends the call even if next panics.
-//  5. Learn: Names.Learn. It runs only if next returned.
+//  5. Learn: Names.Learn records the status, but only if next has returned.
 //
 // The response to a refused request goes to w. The response of next goes to inner, through the wrapper that records the
 // status.

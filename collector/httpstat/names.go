@@ -27,8 +27,8 @@ type NamesOptions struct {
 	// last call. Afterwards it is no longer in use, but stays earned: Names keeps up to ten times MaxNames earned names
 	// in all.
 	MaxNames int
-	// MaxValues is the maximum number of values of one path segment that keep their own name, [DefaultMaxValues] if
-	// zero. All other values of the segment are named "*".
+	// MaxValues is the maximum number of different values of one path segment in names, [DefaultMaxValues] if zero.
+	// Names have "*" instead of all other values of the segment.
 	MaxValues int
 	// Host returns the address of the client that sends a request; nil means RemoteAddr. Behind a trusted proxy, Host
 	// should return the client's address that the proxy reports. All addresses of an IPv6 /64 are one client. If the

@@ -12,7 +12,7 @@ import (
 // Several options take a function. [Handler] also takes a function, name, which returns the resource of a request. All
 // these functions run before a request enters, even if a limit then refuses the request. If such a function panics, the
 // panic propagates, and the request is not counted. The function of [Exception] is different: it runs after the
-// response. If it panics, the request is counted as an exception.
+// response. If that function panics, the request is counted as an exception.
 type Option func(*settings)
 
 // settings holds the values of the options. A field of a function type is nil if its option is not set.

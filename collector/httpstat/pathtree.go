@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// pathTree counts successful calls per path segment, and decides which values of a segment keep their own name. In each
-// node it tracks the values of the next segment that have the most calls, at most maxValues of them. All other values
-// share the node "*". In the following example maxValues is 2, and the numbers are calls:
+// pathTree counts successful calls per path segment, and decides which values of a segment appear in names. In each
+// node it tracks the values of the next segment that have the most calls, at most maxValues of them: a tracked value
+// has its own node, and appears in names. All other values share the node "*". In the following example maxValues is 2,
+// and the numbers are calls:
 //
 //	root
 //	└── users                  tracked, 90
@@ -18,13 +19,14 @@ import (
 //	    │   └── *              wildcard: every other value, such as /users/:id/avatar
 //	    └── search             tracked, 20
 //
-// In this tree the name of the path /users/:id/avatar is /users/:id/*. The sketch counts the calls of this path under
-// the full path. The value avatar replaces profile once avatar has more than twice the calls of profile (see
-// tryPromote). All counts are halved periodically, so a value that was busy long ago eventually loses its slot.
+// In this tree the name of the path /users/:id/avatar is /users/:id/*. The sketch, an approximate counter for many
+// values, counts the calls of this path under the full path. The value avatar replaces profile once avatar has more
+// than twice the calls of profile (see tryPromote). All counts are halved periodically, so a value that was busy long
+// ago eventually loses its slot.
 //
-// The memory is bounded for any requests. Nodes are created only when a value becomes tracked: one node for the value,
-// and one for each wildcard on the path to it that has no node yet. At most maxParents nodes have tracked values below
-// them. The sketch has a fixed size for any number of values.
+// The memory is bounded, whatever requests clients send. Nodes are created only when a value becomes tracked: one node
+// for the value, and one for each wildcard on the path to it that has no node yet. At most maxParents nodes have
+// tracked values below them. The sketch has a fixed size for any number of values.
 //
 // The slots for values are not shared fairly between hosts: the values with the most calls are tracked, even if a
 // single host makes all these calls. The share of names of each host (see earnedNames) bounds how many names a single
@@ -287,9 +289,10 @@ func (p *pathTree) halveBelow(node *pathNode, dropUnused bool) {
 	}
 }
 
-// sketch counts many values in little memory: 128 KiB for four rows of 32,768 counters. It is a count-min sketch with
-// conservative update. Each value has one counter in each row, chosen by a hash; other values may use the same
-// counters. The count of a value is the lowest of its four counters, and a call increments only the lowest ones.
+// sketch counts the calls of many values in little memory: 128 KiB for four rows of 32,768 counters. It is a count-min
+// sketch with conservative update. Each value has one counter in each row, chosen by a hash; other values may use the
+// same counters. The count of a value is the lowest of its four counters, and a call increments only the lowest of
+// them.
 //
 // The count of a value is never too low, except that counters stop at 255. The count can be too high, because values
 // share counters. Measured: after 65,536 values with one call each, no value has a count of four or more. With a single

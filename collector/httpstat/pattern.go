@@ -11,8 +11,8 @@ import (
 //
 //	mux.Handle("/api/", httpstat.StripPrefix("/api", users))
 //
-// a request is counted as "GET /api/users/{id}". With http.StripPrefix it would be counted as "/api/", because Mux
-// cannot find the ServeMux inside the handler of http.StripPrefix.
+// a request is counted as "GET /api/users/{id}". With http.StripPrefix the request would be counted as "/api/", because
+// Mux cannot find the ServeMux inside the handler of http.StripPrefix.
 func StripPrefix(prefix string, h http.Handler) http.Handler {
 	return &stripped{Handler: http.StripPrefix(prefix, h), prefix: prefix, next: h}
 }

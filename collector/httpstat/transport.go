@@ -16,7 +16,7 @@ import (
 //
 // A call ends when its response is read to the end or closed, or when next returns an error. If the response is never
 // closed, the call stays in flight. (net/http also cannot reuse the connection.) A call that a limit refuses is not
-// sent: the error is [collector.ErrBlocked]. A nil Collector counts nothing.
+// sent: its error wraps [collector.ErrBlocked]. A nil Collector counts nothing.
 //
 // A call is counted with the status of the response. A gRPC response that was read to the end is counted with its gRPC
 // code. If next returns an error, the call has no code. A call is an exception if its status is 500 or more (see
@@ -27,8 +27,8 @@ import (
 //
 //   - If next returns neither a response nor an error, the call is an exception, because http.Client then returns an
 //     error.
-//   - If the response has a nil Body, the call ends when next returns. It is an exception if ContentLength is positive,
-//     unless the method is HEAD.
+//   - If the response has a nil Body, the call ends when next returns. The call is an exception if ContentLength is
+//     positive, unless the method is HEAD.
 func Transport(
 	c *collector.Collector,
 	name func(*http.Request) string,

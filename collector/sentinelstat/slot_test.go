@@ -241,7 +241,7 @@ func TestSeveralCollectors(t *testing.T) {
 	}
 }
 
-func TestLimitsOfTheCollectorDoNotRefuseButAreUsedUp(t *testing.T) {
+func TestCollectorLimitsCountButDoNotRefuse(t *testing.T) {
 	c, chain := newChain(t)
 	if err := c.SetLimits([]collector.Limit{
 		{Resource: "one", Grade: collector.Concurrency, Count: 1},

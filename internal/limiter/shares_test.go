@@ -46,7 +46,7 @@ func TestEvictedShare(t *testing.T) {
 }
 
 // A share whose stop fails is kept. A share larger than the maximum is granted if nothing is held.
-func TestUnstoppable(t *testing.T) {
+func TestShareThatCannotBeStopped(t *testing.T) {
 	s := NewShares(10, EvictOldest)
 	give, ok := s.Take("a", 100, func() error { return errors.ErrUnsupported })
 	if !ok {
