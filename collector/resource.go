@@ -23,9 +23,9 @@ type Resource struct {
 	generation
 
 	name          string
-	defaultOrigin generation              // the origin "" while it is the only one; dead afterwards
+	defaultOrigin generation // the origin "" while it is the only one; dead afterwards
 	// The same limiter, but kept while no limit applies; changed with the collector's mu held.
-	limiterState  atomic.Pointer[limiter]
+	limiterState atomic.Pointer[limiter]
 
 	given atomic.Bool // the name comes from code, not only from requests; see [FromRequest]
 	// The resource records calls of other names, see [FallbackResource], and is therefore never retired. Changed with
