@@ -16,8 +16,8 @@ import (
 // A call that enters through a Resource has no origin, and its entrance is [DefaultEntrance]. To set an origin or an
 // entrance, use [Resource.EnterContext] or [Collector.Enter].
 type Resource struct {
-	// Every call reads the next three fields. They are first in the struct, so they are in one cache line.
-	// Leaf in which Enter records; nil before the first call of Enter and after retirement.
+	// Every call reads the next three fields. These fields are first in the struct, so the allocator places them in one
+	// cache line. Leaf in which Enter records; nil before the first call of Enter and after retirement.
 	current atomic.Pointer[leaf]
 	limiter atomic.Pointer[limiter] // nil while the resource has no limit
 	generation

@@ -89,8 +89,8 @@ func (c *Collector) sweep(n int) {
 
 // retire retires the leaves of a resource that are idle, and then the parts of the resource that have no leaves. A leaf
 // is idle if, at the reading now, it has no call in flight and has recorded nothing in the second with the index since
-// or later. retire locks mu for one portion of the leaves at a time. It does not hold mu while the views add the counts
-// of the retired leaves to their totals.
+// or later. retire locks mu for one portion of the leaves at a time, and does not hold mu while the views add the
+// counts of the retired leaves to their totals.
 func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	for _, t := range r.treeNodes() {
 		for some := range slices.Chunk(t.listLeaves(), portion) {
@@ -251,9 +251,9 @@ func (c *Collector) takeIdle(given bool) *Resource {
 	}
 }
 
-// idleSince returns the index of the second from which on a resource must be idle to be evicted. The second is the open
-// second minus the length of the history minus two seconds. Every exporter has therefore had time to read the last
-// seconds of the resource.
+// idleSince returns the index of a second. Only a resource that has been idle since then may be evicted. The second is
+// the open second minus the length of the history minus two seconds. Every exporter has therefore had time to read the
+// last seconds of the resource.
 func (c *Collector) idleSince(open int64) int64 {
 	return open - int64((c.shape.Options().History+2*time.Second)/time.Second)
 }

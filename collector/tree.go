@@ -38,8 +38,8 @@ const (
 //	    load user               another node of the same resource
 //
 // The first call from one node to another creates the edge between them: see edgeMissing. Later calls between the two
-// nodes only look up the edge. Retirement removes the nodes of which all leaves were retired, and makes their children
-// direct children of the entrance: see unlink. (A leaf records the calls of one resource, origin and entrance.)
+// nodes only look up the edge. Retirement removes nodes that have no leaves left, and makes their children direct
+// children of the entrance: see unlink. (A leaf records the calls of one resource, origin and entrance.)
 type TreeNode struct {
 	generation // its resource is nil for the root and for entrances
 	name       string
@@ -107,8 +107,7 @@ func (t *TreeNode) child(name string) *TreeNode {
 	return nil
 }
 
-// below reports whether the node is a child of caller. The first parent for which below returns true is cached in
-// t.caller.
+// below reports whether the node is a child of caller. below caches the first parent that it finds in t.caller.
 func (t *TreeNode) below(caller *TreeNode) bool {
 	if t.caller.Load() == caller {
 		return true

@@ -90,10 +90,10 @@ func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
 	return n.Histogram(line.IndexAtOrAfter(from), line.IndexAtOrAfter(to), h)
 }
 
-// Node returns the [node.View] that v reads now. The methods of a node.View take indexes of the timeline. They are for
-// exporters that read many views at one [Boundary]. The node.View does not follow the name, so call Node again rather
-// than keep its result. Between retirement and the next call, Node returns the node.View from before the retirement, or
-// nil if v has never read one. The Node of a resource in [Boundary].Resources is never nil.
+// Node returns the [node.View] that v reads now. The methods of a node.View take indexes of the timeline. A node.View
+// is for exporters that read many views at one [Boundary]. The node.View does not follow the name, so call Node again
+// rather than keep its result. Between retirement and the next call, Node returns the node.View from before the
+// retirement, or nil if v has never read one. The Node of a resource in [Boundary].Resources is never nil.
 func (v View) Node() *node.View {
 	g := v.generation
 	if g == nil {

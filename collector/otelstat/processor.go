@@ -131,8 +131,8 @@ func (p *processor) OnEnd(span sdktrace.ReadOnlySpan) {
 	p.c.Record(span.Name(), call, with...)
 }
 
-// failed reports whether the call of a span is an exception. [collector.Options].Exception may still reject the
-// exception.
+// failed reports whether the call of a span is an exception. [collector.Options].Exception can decide that the call is
+// no exception.
 func (p *processor) failed(span sdktrace.ReadOnlySpan) bool {
 	if p.exception != nil {
 		return p.exception(span)
