@@ -663,8 +663,14 @@ func TestBadArguments(t *testing.T) {
 			"demo --duration=1s --web.listen-address=" + taken.Addr().String(), 1,
 			[]string{"--web.listen-address:", "in use"},
 		},
-		{"demo --duration=1s --metric-log.dir=" + file, 1, []string{"--metric-log.dir:", "not a directory"}},
-		{"demo --duration=1s --metric-log.dir=/proc/self", 1, []string{"--metric-log.dir:"}},
+		{
+			"demo --duration=1s --web.listen-address=127.0.0.1:0 --metric-log.dir=" + file, 1,
+			[]string{"--metric-log.dir:", "not a directory"},
+		},
+		{
+			"demo --duration=1s --web.listen-address=127.0.0.1:0 --metric-log.dir=/proc/self", 1,
+			[]string{"--metric-log.dir:"},
+		},
 		{"proxy", 2, []string{"--upstream: is required"}},
 		{
 			"proxy --upstream=http://x --proxy.header-timeout=0s --proxy.stall-timeout=-1s " +
