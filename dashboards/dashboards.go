@@ -1,5 +1,5 @@
-// Package dashboards embeds the Grafana dashboards, the rules for Prometheus and VictoriaMetrics, and their provisioning. The
-// program in gen makes the dashboards.
+// Package dashboards embeds the Grafana dashboards, the rules for Prometheus and VictoriaMetrics, and their
+// provisioning. The program in gen makes the dashboards.
 package dashboards
 
 import (

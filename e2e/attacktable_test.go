@@ -62,8 +62,8 @@ func short(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// observerURL is the environment variable that makes the test's executable run as an honest client of a URL. A client in
-// the process of the attackers would wait for thousands of their goroutines, not for the server.
+// observerURL is the environment variable that makes the test's executable run as an honest client of a URL. A client
+// in the process of the attackers would wait for thousands of their goroutines, not for the server.
 const (
 	observerURL      = "WINDOWSTAT_E2E_OBSERVER_URL"
 	observerPassword = "WINDOWSTAT_E2E_OBSERVER_PASSWORD"

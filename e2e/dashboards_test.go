@@ -264,7 +264,8 @@ const hanging = 7
 // time.
 func (s shippedServer) checkHangs(t *testing.T, at int64) {
 	t.Helper()
-	for i, between := range [][2]float64{{hanging, hanging}, {shippedSeconds/2 - 10, shippedSeconds / 2}} { // scraped up to 5 s ago
+	// Scraped up to 5 s ago.
+	for i, between := range [][2]float64{{hanging, hanging}, {shippedSeconds/2 - 10, shippedSeconds / 2}} {
 		rows := s.queryAt(t, shippedExpressions(t)["overview, Hangs"][i], float64(at))
 		if len(rows) != 1 || rows[0].Metric["resource"] != "hangs" ||
 			rows[0].Value.value < between[0] || rows[0].Value.value > between[1] {

@@ -71,5 +71,6 @@ func alerts(id uint32) cog.Builder[dashboard.Panel] {
 		}).
 		OverrideByName("Firing", []dashboard.DynamicConfigValue{{Id: "custom.width", Value: 58}}).
 		OverrideByName("Alert", append(links("Runbook", "${runbook_base:raw}${__data.fields.Alert}", true),
-			dashboard.DynamicConfigValue{Id: "custom.minWidth", Value: 250})) // of the longest name, also on a telephone
+			// Of the longest name, also on a telephone.
+			dashboard.DynamicConfigValue{Id: "custom.minWidth", Value: 250}))
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/windowstat/windowstat/exporter"
 )
 
-// Files of the other module are read as it embeds them: of files outside its own, go test would not see that they changed.
+// Files of the other module are read as it embeds them: of files outside its own, go test would not see that they
+// changed.
 func TestCommittedFilesAreWhatTheProgramWrites(t *testing.T) {
 	for _, s := range sets {
 		for name, build := range boards {

@@ -67,7 +67,8 @@ func TestHostileNamesAreFound(t *testing.T) {
 	})
 }
 
-// dashboardsWithNames calls f for every expression that selects by the name of a resource, with the variable that has it.
+// dashboardsWithNames calls f for every expression that selects by the name of a resource, with the variable that has
+// it.
 func dashboardsWithNames(t *testing.T, f func(where, expr, variable string)) {
 	t.Helper()
 	n := 0

@@ -31,7 +31,8 @@ func (b *board) resourceFigures(v view) {
 	passed, refused := v.mean("pass_total"), v.mean("block_total")
 	// Eight figures next to the table of two lines, and four below it.
 	top := b.y
-	narrow := []dashboard.DynamicConfigValue{{Id: "custom.minWidth", Value: 100}} // or the age would not fit at 1000 pixels
+	// Or the age would not fit at 1000 pixels.
+	narrow := []dashboard.DynamicConfigValue{{Id: "custom.minWidth", Value: 100}}
 	b.add(8, 6, v.hangs(50, "instance", "Target", narrow))
 	figures := []cog.Builder[dashboard.Panel]{
 		figure(head{1, "Average", perSecondUnit, "Calls admitted a second, on average over the time shown.", noTotalsFigure}, passed),
@@ -117,7 +118,8 @@ func (b *board) resourceTimes(v view) {
 			query{legend: "highest mean, Sentinel", expr: v.max("max_over_time(" + v.second("rt_avg_seconds") + "[$__interval])")},
 			v.traces(),
 		)), "slowest", "purple", "p99", "red", "mean", "blue", "fastest", "green", "highest mean, Sentinel", "blue").
-			FillOpacity(0).ShowPoints(common.VisibilityModeAlways).PointSize(3). // seconds without calls interrupt the line
+			// Seconds without calls interrupt the line.
+			FillOpacity(0).ShowPoints(common.VisibilityModeAlways).PointSize(3).
 			// A log scale keeps usual response times readable next to calls that took a thousand times as long.
 			ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(10)),
 	)

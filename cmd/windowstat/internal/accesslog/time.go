@@ -14,7 +14,8 @@ import (
 
 // A layout describes the text of a time: a number since 1970, or one of several layouts of package time.
 type layout struct {
-	spelled []string      // layouts of package time, which differ in the form of the zone; empty if the time is a number
+	// Layouts of package time, which differ in the form of the zone; empty if the time is a number.
+	spelled []string
 	unit    time.Duration // unit of the number
 	least   int           // length of the shortest text
 	inDay   int           // index of 15:04:05 in the text; 0 if the text begins with it or does not have it

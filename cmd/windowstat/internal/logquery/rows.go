@@ -31,7 +31,8 @@ type layout struct {
 
 // format describes how a row becomes a line of output.
 type format struct {
-	time  string                                              // layout of times; empty if the line has no formatted time
+	// Layout of times; empty if the line has no formatted time.
+	time  string
 	line  func(b []byte, at string, r *row, l *layout) []byte // appends the line of a row whose time is at
 	head  func(b []byte, l *layout) []byte                    // appends the header; nil if there is none
 	alone bool                                                // write the header even if there are no rows

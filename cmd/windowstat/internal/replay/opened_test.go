@@ -161,7 +161,8 @@ func TestRegressionTheFormatWasNotLookedForInFilesThatAppear(t *testing.T) {
 			}
 		default:
 			t.Error("the Follower waits for a line")
-			appendTo(t, openLog(t, filepath.Join(dir, "a.log")), now()) // ends the wait with an error: no format has such a line
+			// Ends the wait with an error: no format has such a line.
+			appendTo(t, openLog(t, filepath.Join(dir, "a.log")), now())
 			<-made
 		}
 	})
