@@ -63,7 +63,11 @@ func (v view) hangs(id uint32, label, title string, name []dashboard.DynamicConf
 	}
 	return table.NewPanelBuilder().
 		Id(id).Title("Hangs").
-		Description("Calls in flight that do not end, with the most calls first: no call ended in the last ten seconds, although calls usually end in each of them, or the oldest call is at least 10 seconds old, and three times as old as any call that ended in the time shown. Age: of the oldest call with a context at the last scrape, or the average of all calls.").
+		Description("Calls in flight that do not end, with the most calls first: "+
+			"no call ended in the last ten seconds, although calls usually end in each of them, "+
+			"or the oldest call is at least 10 seconds old, "+
+			"and three times as old as any call that ended in the time shown. Age: "+
+			"of the oldest call with a context at the last scrape, or the average of all calls.").
 		Datasource(source).
 		Interval("1s").
 		Unit(calls).

@@ -140,7 +140,8 @@ func p99(id uint32, v view, of scope) *stat.PanelBuilder {
 			id,
 			"p99",
 			duration,
-			"Response time that 99% of the calls did not exceed, over the time shown, to 9%. Where the server has only classic histograms, the bounds that it is between.",
+			"Response time that 99% of the calls did not exceed, over the time shown, to 9%. " +
+				"Where the server has only classic histograms, the bounds that it is between.",
 			noQuantilesFigure,
 		},
 		append(list,

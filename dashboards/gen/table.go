@@ -29,7 +29,10 @@ func (b *board) overviewTable(v view) {
 	}
 	p := table.NewPanelBuilder().
 		Id(10).Title("Resources").
-		Description("Every resource, over the time shown. Of limit: how much of the limit on QPS that was in force a target used in its highest sliding second. In flight: on average. p99: to 9%. p99 at most: where the server has only classic histograms. A click on a name leads to its seconds.").
+		Description("Every resource, over the time shown. Of limit: "+
+			"how much of the limit on QPS that was in force a target used in its highest sliding second. "+
+			"In flight: on average. p99: to 9%. p99 at most: where the server has only classic histograms. "+
+			"A click on a name leads to its seconds.").
 		Datasource(source).
 		Interval("1s").
 		Unit(number).
