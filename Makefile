@@ -133,15 +133,13 @@ rules: ## test the Prometheus rules, those of a configured mixin, and the config
 	$$promtool check config --syntax-only ../compose/prometheus.yaml && $$promtool check config --syntax-only ../compose/prometheus-2.yaml && \
 	cd ../../deploy && go test -count=1 -run TestConfiguredRules . -promtool $$promtool
 
-# Go files in which lint allows at most 120 columns per line: all but the generator of dashboards. A tab counts as 4
-# columns, and a character of several bytes as one: awk removes all bytes but the first.
-SHORT_LINES = '*.go' ':!dashboards/gen'
-
+# Lines have at most 120 columns. A tab counts as 4 columns, and a character of several bytes as one: awk removes all
+# bytes but the first.
 lint: ## check gofumpt and the length of lines, and in each module go vet, staticcheck and go mod tidy
 	@unformatted=$$($(TOOL) gofumpt -l .); if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
 	@LC_ALL=C awk -v max=120 '{ line = $$0; gsub(/\t/, "    ", line); gsub(/[\200-\277]/, "", line) } \
 		length(line) > max { print FILENAME ":" FNR ": longer than " max " columns"; bad = 1 } \
-		END { exit bad }' $$(git ls-files $(SHORT_LINES))
+		END { exit bad }' $$(git ls-files '*.go')
 	@set -e; for m in . $(RELEASED) $(OTHERS); do \
 		(cd $$m; echo "$$m"; go mod tidy -diff; go vet ./...; go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...); \
 	done

@@ -33,7 +33,8 @@ func TestWrite(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := fstest.TestFS(FS(), append(names, "overview.json", "resource.json", "self.json", "rules/alerts.yaml", "compose/compose.yaml")...); err != nil {
+	names = append(names, "overview.json", "resource.json", "self.json", "rules/alerts.yaml", "compose/compose.yaml")
+	if err := fstest.TestFS(FS(), names...); err != nil {
 		t.Error(err)
 	}
 	if err := Write(dir, false); err != nil {
@@ -189,7 +190,10 @@ func TestNamedPanelsAreThere(t *testing.T) {
 		}
 	}
 	// Terms of Grafana, words with emphasis, and "windowstat / Overview" for short.
-	other := map[string]bool{"Dashboards, New, Import": true, "All": true, "Overview": true, "Scrape interval": true, "at least": true, "at most": true}
+	other := map[string]bool{
+		"Dashboards, New, Import": true, "All": true, "Overview": true, "Scrape interval": true,
+		"at least": true, "at most": true,
+	}
 	n := 0
 	for _, name := range []string{"runbook.md", "README.md"} {
 		text, err := fs.ReadFile(FS(), name)
@@ -239,7 +243,8 @@ func TestRulesLookBack(t *testing.T) {
 			}
 		}
 	}
-	if text, err := fs.ReadFile(FS(), "runbook.md"); err != nil || n < 8 || !strings.Contains(string(text), "Rules on single seconds have `offset 30s`") {
+	text, err := fs.ReadFile(FS(), "runbook.md")
+	if err != nil || n < 8 || !strings.Contains(string(text), "Rules on single seconds have `offset 30s`") {
 		t.Errorf("%d rules: %v", n, err)
 	}
 }
@@ -274,11 +279,12 @@ func TestThresholdsOfTrouble(t *testing.T) {
 	_, group, _ := strings.Cut(string(b), "- name: windowstat-trouble\n")
 	group, _, _ = strings.Cut(group, "  - name: ")
 	for what, text := range map[string]string{
-		"age of a call":             fmt.Sprintf("(windowstat_in_flight_oldest_seconds) >= %v\n", trouble.OldAge.Seconds()),
-		"multiple of the usual age": fmt.Sprintf(">= %d * max by (instance, resource) (max_over_time(windowstat_persecond_rt_max", trouble.AgeFactor),
-		"failed calls":              fmt.Sprintf(">= %d + sum", trouble.MinCalls),
-		"shares":                    fmt.Sprintf("* (%v + %d *", trouble.MinShare, trouble.Factor),
-		"window":                    fmt.Sprintf("(windowstat_persecond_exception[%ds999ms]", trouble.Window-1),
+		"age of a call": fmt.Sprintf("(windowstat_in_flight_oldest_seconds) >= %v\n", trouble.OldAge.Seconds()),
+		"multiple of the usual age": fmt.Sprintf(
+			">= %d * max by (instance, resource) (max_over_time(windowstat_persecond_rt_max", trouble.AgeFactor),
+		"failed calls": fmt.Sprintf(">= %d + sum", trouble.MinCalls),
+		"shares":       fmt.Sprintf("* (%v + %d *", trouble.MinShare, trouble.Factor),
+		"window":       fmt.Sprintf("(windowstat_persecond_exception[%ds999ms]", trouble.Window-1),
 	} {
 		if !strings.Contains(group, text) {
 			t.Errorf("%s: the alerts lack %q", what, text)

@@ -78,13 +78,16 @@ func checkAxe(t *testing.T, x *tab, state string) {
 			x.scheme(t, scheme)
 			x.run(
 				t,
-				`window.found = null; axe.run({resultTypes: ['violations']}).then(r => { window.found = r; }, e => { window.found = {error: String(e)}; })`,
+				`window.found = null;
+				axe.run({resultTypes: ['violations']})
+					.then(r => { window.found = r; }, e => { window.found = {error: String(e)}; })`,
 			)
 			x.await(t, `window.found !== null`)
 			got := tell[string](
 				t,
 				x,
-				`found.error || found.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + v.help + ': ' + n.html.slice(0, 200) + ' ' + n.failureSummary)).join('\n')`,
+				`found.error || found.violations.flatMap(v => v.nodes.map(
+					n => v.id + ': ' + v.help + ': ' + n.html.slice(0, 200) + ' ' + n.failureSummary)).join('\n')`,
 			)
 			if passes := tell[int](t, x, `found.passes ? found.passes.length : 0`); got != "" || passes < 10 {
 				t.Errorf(
@@ -143,7 +146,10 @@ func liveAccessible(t *testing.T, browser context.Context) {
 	checkAxe(t, x, "a resource that is gone")
 	x.run(
 		t,
-		`choose(null); byId('search').value = 'xyz'; byId('search').dispatchEvent(new Event('input')); byId('pause').click()`,
+		`choose(null);
+		byId('search').value = 'xyz';
+		byId('search').dispatchEvent(new Event('input'));
+		byId('pause').click()`,
 	)
 	x.await(t, `!byId('none').hidden`)
 	checkAxe(t, x, "nothing found, paused")

@@ -217,11 +217,14 @@ func TestNewLabelValues(t *testing.T) {
 	deadline := time.Now().Add(shopEvery*time.Second + catchUp)
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
-			for _, metric := range []string{"persecond_shop_orders_total_increase", "persecond_shop_order_seconds_count_increase"} {
+			for _, metric := range []string{
+				"persecond_shop_orders_total_increase", "persecond_shop_order_seconds_count_increase",
+			} {
 				await(t, s, metric, end, deadline)
 				checkSampled(t, s, metric+"[5m]", want, end, late)
 			}
-			if n := s.number(t, `count(last_over_time({__name__=~"persecond_go_memstats_alloc_bytes(_total_increase)?"}[5m]))`); n != 2 {
+			memory := `{__name__=~"persecond_go_memstats_alloc_bytes(_total_increase)?"}`
+			if n := s.number(t, `count(last_over_time(`+memory+`[5m]))`); n != 2 {
 				t.Errorf("%s has %v series of the Go runtime's allocations; there are 2", s.name, n)
 			}
 			checkCounters(t, s)

@@ -135,11 +135,9 @@ func liveTrouble(t *testing.T, browser context.Context) {
 	for _, r := range x.look(t).Rows {
 		got = append(got, r.Name+": "+r.Trouble)
 	}
-	if want := "failing: 40 of 80 failed|refused: 50 of 70 refused|slow: slow: average × 13.2|busy: |calm: "; strings.Join(
-		got,
-		"|",
-	) != want {
-		t.Errorf("the table has %s, want %s", strings.Join(got, "|"), want)
+	want := "failing: 40 of 80 failed|refused: 50 of 70 refused|slow: slow: average × 13.2|busy: |calm: "
+	if table := strings.Join(got, "|"); table != want {
+		t.Errorf("the table has %s, want %s", table, want)
 	}
 	share := func(name, column string) float64 {
 		return tell[float64](t, x,

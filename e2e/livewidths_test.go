@@ -64,16 +64,20 @@ func newHang(t *testing.T, seconds int64) *paced {
 
 // layoutErrors lists texts that are wider than their cells, names without space, and gaps in the grids of charts.
 const layoutErrors = `(() => {
-	const errors = [], box = e => e.getBoundingClientRect(), shown = q => [...document.querySelectorAll(q)].filter(e => e.checkVisibility());
+	const errors = [], box = e => e.getBoundingClientRect();
+	const shown = q => [...document.querySelectorAll(q)].filter(e => e.checkVisibility());
 	for (const e of shown('.table th, .table td:not(.name, .spark), dt, dd, figcaption, .shares td, #alarm'))
-		if (e.scrollWidth > e.clientWidth) errors.push(e.className + ' ' + e.textContent + ' needs ' + e.scrollWidth + ' pixels of ' + e.clientWidth);
+		if (e.scrollWidth > e.clientWidth)
+			errors.push(e.className + ' ' + e.textContent + ' needs ' + e.scrollWidth + ' pixels of ' + e.clientWidth);
 	const least = innerWidth > 640 ? 170 : innerWidth / 4;
-	for (const e of shown('.table .name')) if (e.clientWidth < least) errors.push('names have only ' + e.clientWidth + ' pixels');
+	for (const e of shown('.table .name'))
+		if (e.clientWidth < least) errors.push('names have only ' + e.clientWidth + ' pixels');
 	for (const grid of shown('.charts')) {
 		const rows = new Map();
 		for (const e of grid.children) rows.set(box(e).top, [...rows.get(box(e).top) || [], e]);
 		for (const row of rows.values())
-			if (box(grid).right - box(row.at(-1)).right > 1) errors.push('after ' + row.at(-1).textContent.trim().slice(0, 40) + ' is a gap');
+			if (box(grid).right - box(row.at(-1)).right > 1)
+				errors.push('after ' + row.at(-1).textContent.trim().slice(0, 40) + ' is a gap');
 	}
 	return errors;
 })()`

@@ -128,7 +128,9 @@ func TestSelectionOfOneTarget(t *testing.T) {
 	vm := startServer(t, "victoria", victoria)
 	now := time.Now().Unix()
 	var rows strings.Builder
-	for i, x := range []struct{ instance, resource string }{{"one", "db"}, {"one", "cache"}, {"two", "db"}, {"two", "cache"}} {
+	for i, x := range []struct{ instance, resource string }{
+		{"one", "db"}, {"one", "cache"}, {"two", "db"}, {"two", "cache"},
+	} {
 		labels := fmt.Sprintf(`{job="shop",instance=%q,resource=%q`, x.instance, x.resource)
 		rt := []float64{0.02, 7, 8, 9}[i]
 		for second := now - 60; second <= now; second++ {

@@ -405,7 +405,8 @@ func (s *story) checkSeconds(t *testing.T, server *server, end int64) {
 	for _, x := range inSeconds {
 		n, wrong := 0, 0
 		for _, resource := range []string{order, "GET /report"} {
-			for _, line := range server.queryRange(t, server.withHidden(t, s.expression(t, x, resource)), s.begin+1, end, 1) {
+			expr := server.withHidden(t, s.expression(t, x, resource))
+			for _, line := range server.queryRange(t, expr, s.begin+1, end, 1) {
 				name := resource
 				if strings.HasPrefix(x.where, "overview") {
 					name = line.Metric["resource"] // the total has no resource

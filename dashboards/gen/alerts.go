@@ -14,7 +14,8 @@ const runbookBase = "https://github.com/windowstat/windowstat/blob/main/dashboar
 
 // withRunbook adds the variable for the first part of the runbook links.
 func (b *board) withRunbook() {
-	b.WithVariable(dashboard.NewConstantVariableBuilder("runbook_base").Value(dashboard.StringOrMap{String: cog.ToPtr(runbookBase)}))
+	base := dashboard.StringOrMap{String: cog.ToPtr(runbookBase)}
+	b.WithVariable(dashboard.NewConstantVariableBuilder("runbook_base").Value(base))
 }
 
 // severities lists the severities of the rules in ascending order. The highest one marks the row noRules.
@@ -28,12 +29,14 @@ const (
 )
 
 // firing selects the firing alerts of the selected targets and resources. Alerts of a resource have no label instance.
-const firing = `ALERTS{alertstate="firing",alertname=~"Windowstat.+",` + place + "," + jobs + ",instance=~`(${instance:regex})?`" + many
+const firing = `ALERTS{alertstate="firing",alertname=~"Windowstat.+",` + place + "," + jobs +
+	",instance=~`(${instance:regex})?`" + many
 
 // alerts returns the table of firing alerts by severity and name. It has the row noRules if the server evaluates no
 // rules.
 func alerts(id uint32) cog.Builder[dashboard.Panel] {
-	none := `label_replace(label_replace(absent(` + evaluated + `), "alertname", "` + noRules + `", "", ""), "severity", "unknown", "", "")`
+	none := `label_replace(label_replace(absent(` + evaluated + `), "alertname", "` + noRules + `", "", ""), ` +
+		`"severity", "unknown", "", "")`
 	rank, mappings := "", dashboard.ValueMap{Type: "value", Options: map[string]dashboard.ValueMappingResult{}}
 	for i, s := range severities {
 		level := string(rune('1' + i))
@@ -49,20 +52,25 @@ func alerts(id uint32) cog.Builder[dashboard.Panel] {
 	}
 	return table.NewPanelBuilder().
 		Id(id).Title("Alerts").
-		Description("Firing alerts of rules/alerts.yaml and their number, the most severe first. A click leads to the runbook. The table reads the data source. If "+evaluated+" is absent there, the server evaluates no rules or writes their results elsewhere.").
+		Description("Firing alerts of rules/alerts.yaml and their number, the most severe first. "+
+			"A click leads to the runbook. The table reads the data source. "+
+			"If "+evaluated+" is absent there, the server evaluates no rules or writes their results elsewhere.").
 		Datasource(source).
 		Unit(number).
 		Thresholds(plain()).
 		NoValue("none").
 		OverrideByFieldType("number", blank).
-		SortBy([]cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName("Severity").Desc(true)}).
+		SortBy([]cog.Builder[common.TableSortByFieldState]{
+			common.NewTableSortByFieldStateBuilder().DisplayName("Severity").Desc(true),
+		}).
 		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"})).
 		WithTarget(q(0, rank)).
 		WithTarget(q(1, "count by (severity, alertname) ("+firing+"}) or "+none)).
 		WithTransformation(dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}}).
 		WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
-			"excludeByName": map[string]bool{"Time": true, "severity": true}, "indexByName": map[string]int{"Value #A": 0, "alertname": 1, "Value #B": 2},
-			"renameByName": map[string]string{"alertname": "Alert", "Value #A": "Severity", "Value #B": "Firing"},
+			"excludeByName": map[string]bool{"Time": true, "severity": true},
+			"indexByName":   map[string]int{"Value #A": 0, "alertname": 1, "Value #B": 2},
+			"renameByName":  map[string]string{"alertname": "Alert", "Value #A": "Severity", "Value #B": "Firing"},
 		}}).
 		OverrideByName("Severity", []dashboard.DynamicConfigValue{
 			{Id: "mappings", Value: []dashboard.ValueMap{mappings}},

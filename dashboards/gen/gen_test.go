@@ -138,7 +138,8 @@ func TestIDsStay(t *testing.T) {
 	for name, d := range read(t) {
 		for _, p := range panels(d) {
 			if panel := fmt.Sprintf("%s %d", name, p.ID); given[panel] != p.Title && p.Type != "row" {
-				t.Errorf("%s is %q, and was %q; a new panel needs a new id, and a line in testdata/ids.txt after %s", panel, p.Title, given[panel], before)
+				t.Errorf("%s is %q, and was %q; a new panel needs a new id, and a line in testdata/ids.txt after %s",
+					panel, p.Title, given[panel], before)
 			}
 		}
 	}
@@ -148,7 +149,8 @@ func TestIDsStay(t *testing.T) {
 func TestSelectorsFollowTheVariables(t *testing.T) {
 	for name, d := range read(t) {
 		for _, v := range []string{"datasource", "cluster", "namespace", "job", "instance"} {
-			if !slices.ContainsFunc(d.Templating.List, func(l struct{ Name, Definition, Regex string }) bool { return l.Name == v }) {
+			hasName := func(l struct{ Name, Definition, Regex string }) bool { return l.Name == v }
+			if !slices.ContainsFunc(d.Templating.List, hasName) {
 				t.Errorf("%s has no variable %s", name, v)
 			}
 		}
@@ -160,7 +162,8 @@ func TestSelectorsFollowTheVariables(t *testing.T) {
 				}
 				for _, label := range []string{"cluster", "namespace", "job", "instance"} {
 					// Values of all targets are joined with selected ones, see view.everywhere and view.unselected.
-					if label == "instance" && slices.Contains([]string{"Hangs", "p99", "p99 by resource", "Response time", "Resources"}, where) &&
+					joined := []string{"Hangs", "p99", "p99 by resource", "Response time", "Resources"}
+					if label == "instance" && slices.Contains(joined, where) &&
 						strings.Contains(expr, instance) {
 						continue
 					}
@@ -179,7 +182,8 @@ func TestPanelsHaveWhatTheyNeed(t *testing.T) {
 			if p.Type == "row" {
 				continue
 			}
-			if p.Description == "" || p.FieldConfig.Defaults.Unit == "" || p.FieldConfig.Defaults.Thresholds == nil && p.Type != "heatmap" {
+			if p.Description == "" || p.FieldConfig.Defaults.Unit == "" ||
+				p.FieldConfig.Defaults.Thresholds == nil && p.Type != "heatmap" {
 				t.Errorf("%s, %q: description, unit or thresholds are missing", name, p.Title)
 			}
 			if p.FieldConfig.Defaults.NoValue == "" {
@@ -229,7 +233,8 @@ const (
 // plainExpr is an expression with something in the place of Grafana's variables.
 func plainExpr(expr string) string {
 	return strings.NewReplacer(
-		"$__rate_interval", rateInterval.String(), "$__interval_ms", "15000", "${__interval}", "15s", "$__interval", "15s", "$__range", shownRange.String(),
+		"$__rate_interval", rateInterval.String(), "$__interval_ms", "15000", "${__interval}", "15s",
+		"$__interval", "15s", "$__range", shownRange.String(),
 		"${cluster:regex}", ".*", "${namespace:regex}", ".*", "${job:regex}", ".+", "${instance:regex}", ".+",
 		"${resources:regex}", ".*", "${resource:regex}", "checkout", totalPrefix, "", coarse, "",
 	).Replace(expr)
@@ -255,7 +260,10 @@ func expressions(d shown, f func(where, expr string)) {
 }
 
 // others are metrics that no service with windowstat has.
-var others = []string{"windowstat_persecond_rt_avg_seconds", "ALERTS", "process_start_time_seconds", "process_cpu_seconds_total", "go_goroutines", "go_gc_duration_seconds_sum"}
+var others = []string{
+	"windowstat_persecond_rt_avg_seconds", "ALERTS", "process_start_time_seconds", "process_cpu_seconds_total",
+	"go_goroutines", "go_gc_duration_seconds_sum",
+}
 
 // excused are metrics of the catalogue that no dashboard shows, and why.
 var excused = map[string]string{
@@ -315,7 +323,10 @@ func TestSumsHaveAllTheirParts(t *testing.T) {
 	for _, m := range (*collector.Collector)(nil).Metrics() {
 		optional[exporter.Namespace+"_"+m.Name] = false
 	}
-	for _, m := range []string{"pass_total", "block_total", "complete_total", "exception_total", "occupied_pass_total", "rt_seconds", "in_flight", "pass_qps", "block_qps", "complete_qps", "exception_qps", "pass_qps_peak"} {
+	for _, m := range []string{
+		"pass_total", "block_total", "complete_total", "exception_total", "occupied_pass_total", "rt_seconds",
+		"in_flight", "pass_qps", "block_qps", "complete_qps", "exception_qps", "pass_qps_peak",
+	} {
 		optional[exporter.Namespace+"_"+m] = false
 	}
 	for name, d := range read(t) {

@@ -74,7 +74,9 @@ func (v view) hangs(id uint32, label, title string, name []dashboard.DynamicConf
 		Thresholds(plain()).
 		NoValue("nothing hangs").
 		OverrideByFieldType("number", blank).
-		SortBy([]cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName("In flight").Desc(true)}).
+		SortBy([]cog.Builder[common.TableSortByFieldState]{
+			common.NewTableSortByFieldStateBuilder().DisplayName("In flight").Desc(true),
+		}).
 		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"})).
 		WithTarget(q(0, v.sum(each.hanging(inFlight))+" or "+none)).
 		WithTarget(q(1, v.max(each.hanging("("+all.oldest()+" or "+average+")")))).

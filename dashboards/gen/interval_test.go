@@ -95,14 +95,31 @@ func TestRulesOfGrafana(t *testing.T) {
 		asked          asked
 		step, interval [3]time.Duration // by rule
 	}{
-		{asked{0, 0, 15 * time.Minute, 800}, [3]time.Duration{scrapes, scrapes, scrapes}, [3]time.Duration{time.Minute, time.Minute, time.Minute}},
-		{asked{time.Second, 0, 15 * time.Minute, 800}, [3]time.Duration{time.Second, time.Second, time.Second}, [3]time.Duration{time.Minute, time.Minute, time.Minute}},
-		{asked{time.Second, time.Second, 15 * time.Minute, 800}, [3]time.Duration{time.Second, time.Second, time.Second}, [3]time.Duration{time.Minute, 4 * time.Second, 4 * time.Second}},
-		{asked{time.Second, time.Second, 24 * time.Hour, 800}, [3]time.Duration{2 * time.Minute, 2 * time.Minute, time.Second}, [3]time.Duration{135 * time.Second, 121 * time.Second, 121 * time.Second}},
+		{
+			asked{0, 0, 15 * time.Minute, 800},
+			[3]time.Duration{scrapes, scrapes, scrapes},
+			[3]time.Duration{time.Minute, time.Minute, time.Minute},
+		},
+		{
+			asked{time.Second, 0, 15 * time.Minute, 800},
+			[3]time.Duration{time.Second, time.Second, time.Second},
+			[3]time.Duration{time.Minute, time.Minute, time.Minute},
+		},
+		{
+			asked{time.Second, time.Second, 15 * time.Minute, 800},
+			[3]time.Duration{time.Second, time.Second, time.Second},
+			[3]time.Duration{time.Minute, 4 * time.Second, 4 * time.Second},
+		},
+		{
+			asked{time.Second, time.Second, 24 * time.Hour, 800},
+			[3]time.Duration{2 * time.Minute, 2 * time.Minute, time.Second},
+			[3]time.Duration{135 * time.Second, 121 * time.Second, 121 * time.Second},
+		},
 	} {
 		for i, r := range rules {
 			if step, interval := r.step(c.asked), r.interval(c.asked); step != c.step[i] || interval != c.interval[i] {
-				t.Errorf("%s, %v: step %v, $__rate_interval %v; want %v, %v", r.versions, c.asked, step, interval, c.step[i], c.interval[i])
+				t.Errorf("%s, %v: step %v, $__rate_interval %v; want %v, %v",
+					r.versions, c.asked, step, interval, c.step[i], c.interval[i])
 			}
 		}
 	}
@@ -117,9 +134,13 @@ func TestIntervalsFitWhatIsAsked(t *testing.T) {
 				if q.Instant {
 					continue
 				}
-				for _, span := range []time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour} {
+				for _, span := range []time.Duration{
+					5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+					24 * time.Hour, 7 * 24 * time.Hour,
+				} {
 					for _, points := range []int64{240, 500, 1000, 1900} {
-						checkIntervals(t, name+", "+p.Title, q.Expr, asked{parsed(t, p.Interval), parsed(t, q.Interval), span, points})
+						a := asked{parsed(t, p.Interval), parsed(t, q.Interval), span, points}
+						checkIntervals(t, name+", "+p.Title, q.Expr, a)
 					}
 				}
 			}
@@ -139,7 +160,8 @@ func checkIntervals(t *testing.T, where, expr string, a asked) {
 		}
 		// Values over the range of a rate, such as its slowest call, have the step of the rate.
 		ofStep := strings.Contains(expr, "$__interval") || strings.Contains(expr, "[999ms]")
-		if ofStep && strings.Contains(expr, "windowstat_persecond_") && step != max(time.Second, nice(a.span/time.Duration(a.points))) {
+		if ofStep && strings.Contains(expr, "windowstat_persecond_") &&
+			step != max(time.Second, nice(a.span/time.Duration(a.points))) {
 			t.Errorf("%s, Grafana %s, %v: seconds have a step of %v", where, r.versions, a, step)
 		}
 	}

@@ -11,8 +11,10 @@ import (
 
 // hostile lists names of resources with a special meaning in Grafana or PromQL.
 var hostile = []string{
-	`SELECT * FROM "users"`, `load user's cart`, `C:\dir\new`, `ends with \`, `\"`, "two\nlines", `a|b`, `a`, `b`, `a,b`, `{}`, `GET /{$}`, `.*`,
-	`.+?()[]^$`, `größe 数 😀`, `All`, `None`, `[[job]]`, `{{instance}}`, `${__x}`, `50% & more=1#a`, `//`, `$1`, ` `, `-`,
+	`SELECT * FROM "users"`, `load user's cart`, `C:\dir\new`, `ends with \`, `\"`, "two\nlines",
+	`a|b`, `a`, `b`, `a,b`, `{}`, `GET /{$}`, `.*`,
+	`.+?()[]^$`, `größe 数 😀`, `All`, `None`, `[[job]]`, `{{instance}}`, `${__x}`, `50% & more=1#a`,
+	`//`, `$1`, ` `, `-`,
 }
 
 // unreachable lists the names that the dashboards cannot select, as README.md documents.
@@ -29,7 +31,9 @@ func inGrafana(t *testing.T, expr string, chosen map[string][]string) string {
 		values, ok := chosen[m[1]]
 		switch {
 		case !ok: // All has the value of the variable, not escaped
-			return map[string]string{"job": ".+", "instance": ".+"}[m[1]] + map[string]string{"cluster": ".*", "namespace": ".*", "resources": ".*"}[m[1]]
+			return map[string]string{
+				"job": ".+", "instance": ".+", "cluster": ".*", "namespace": ".*", "resources": ".*",
+			}[m[1]]
 		case m[2] == "regex":
 			var escaped []string
 			for _, v := range values {
@@ -43,7 +47,9 @@ func inGrafana(t *testing.T, expr string, chosen map[string][]string) string {
 		t.Errorf("%s: a format that the test does not know, for %d values", v, len(values))
 		return ""
 	})
-	return strings.NewReplacer(totalPrefix, "", coarse, "", "$__rate_interval", "1m0s", "${__rate_interval}", "1m0s", "$__interval_ms", "1000", "${__interval}", "1s", "$__interval", "1s",
+	return strings.NewReplacer(totalPrefix, "", coarse, "",
+		"$__rate_interval", "1m0s", "${__rate_interval}", "1m0s",
+		"$__interval_ms", "1000", "${__interval}", "1s", "$__interval", "1s",
 		"$__range", "900s").Replace(expr)
 }
 
@@ -60,7 +66,8 @@ func TestHostileNamesAreFound(t *testing.T) {
 		}
 		for _, name := range unreachable {
 			sent := inGrafana(t, expr, map[string][]string{label: {name}})
-			if e, err := parser.NewParser(parser.Options{}).ParseExpr(sent); err == nil && strings.Contains(e.String(), name) {
+			e, err := parser.NewParser(parser.Options{}).ParseExpr(sent)
+			if err == nil && strings.Contains(e.String(), name) {
 				t.Errorf("%s: %q can be chosen now: README.md says otherwise", where, name)
 			}
 		}

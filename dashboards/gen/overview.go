@@ -12,7 +12,8 @@ func overview() (file, error) {
 	b.withVariables()
 	// The name differs from the variable resource of the other dashboard: a link would pass "All" to that dashboard as
 	// a resource.
-	b.WithVariable(labelValues("resources", "Resource", resources).Regex(quotable).Multi(true).IncludeAll(true).AllValue(".*").Current(all))
+	b.WithVariable(labelValues("resources", "Resource", resources).Regex(quotable).
+		Multi(true).IncludeAll(true).AllValue(".*").Current(all))
 	b.withTotal(many)
 	b.withCoarse(many)
 	b.withRunbook()
@@ -41,9 +42,10 @@ func (b *board) overviewFigures(v view) {
 	mean := func(counter string) string { return v.total(func(v view) string { return v.mean(counter) }) }
 	passed, refused := mean("pass_total"), mean("block_total")
 	// The first row shows what is wrong: calls that hang, and alerts, whose names are long.
+	link := links("This resource second by second", toResource("__data.fields.Resource"), false)
 	b.add(
 		12, 5,
-		view{resources: many}.hangs(49, "resource", "Resource", links("This resource second by second", toResource("__data.fields.Resource"), false)),
+		view{resources: many}.hangs(49, "resource", "Resource", link),
 		alerts(24),
 	)
 	b.add(
@@ -63,7 +65,8 @@ func (b *board) overviewFigures(v view) {
 		figure(head{3, "Refused", share, "Share of calls refused by a limit or by Block.", noShareFigure},
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
 		figure(head{4, "Failed", share, "Share of completed calls with an error.", noShareFigure},
-			ratio(mean("exception_total"), mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
+			ratio(mean("exception_total"), mean("complete_total"))).
+			Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
 		figure(head{
 			6, "In flight", number,
 			"Calls in flight, on average over the time shown, of all targets together.",
@@ -125,7 +128,8 @@ func (b *board) overviewErrors(everything, each view) {
 		},
 			query{
 				legend: "{{resource}}",
-				expr:   each.busiest(ratio(each.rate("exception_total"), each.rate("complete_total")), "exception_total"),
+				expr: each.busiest(
+					ratio(each.rate("exception_total"), each.rate("complete_total")), "exception_total"),
 			}),
 		colored(simple(seconds(head{
 			16, "Failed: worst second", calls,
@@ -154,6 +158,7 @@ func (b *board) overviewErrors(everything, each view) {
 }
 
 func (b *board) overviewDuration(everything, each view) {
+	topTen := func(v view, expr func(view) string) string { return "topk(10, " + expr(v) + ")" }
 	b.row("Duration")
 	b.add(
 		8, 10,
@@ -164,7 +169,10 @@ func (b *board) overviewDuration(everything, each view) {
 				"Points are calls with a trace ID, where the server stores exemplars.",
 			noQuantiles,
 		},
-			slices.Concat(everything.quantiles("p50", 0.5, view.total), everything.quantiles("p90", 0.9, view.total), everything.quantiles("p99", 0.99, view.total), []query{everything.traces()})...)),
+			slices.Concat(
+				everything.quantiles("p50", 0.5, view.total), everything.quantiles("p90", 0.9, view.total),
+				everything.quantiles("p99", 0.99, view.total), []query{everything.traces()},
+			)...)),
 		series(head{
 			19, "p99 by resource", duration,
 			"The ten highest p99 at each time, to 9%. At most: " +
@@ -172,7 +180,7 @@ func (b *board) overviewDuration(everything, each view) {
 				"Points are calls with a trace ID, where the server stores exemplars.",
 			noQuantiles,
 		},
-			append(each.quantiles("{{resource}}", 0.99, func(v view, expr func(view) string) string { return "topk(10, " + expr(v) + ")" }), each.traces())...),
+			append(each.quantiles("{{resource}}", 0.99, topTen), each.traces())...),
 		seconds(head{
 			20, "Slowest call by resource", duration,
 			"Longest response time in each step, of the ten resources with the longest.",

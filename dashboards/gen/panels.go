@@ -40,7 +40,8 @@ func series(h head, queries ...query) *timeseries.PanelBuilder {
 		ShowPoints(common.VisibilityModeNever).
 		Thresholds(plain()).
 		ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdPaletteClassic)).
-		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending)).
+		Tooltip(common.NewVizTooltipOptionsBuilder().
+			Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending)).
 		Legend(common.NewVizLegendOptionsBuilder().
 			ShowLegend(true).DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementBottom).
 			Calcs([]string{"max"}).SortBy("Max").SortDesc(true))
@@ -59,7 +60,8 @@ func seconds(h head, queries ...query) *timeseries.PanelBuilder {
 // simple shows the legend of a graph with few lines as a list instead of a table.
 func simple(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
 	return p.Legend(common.NewVizLegendOptionsBuilder().
-		ShowLegend(true).DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).Calcs([]string{}))
+		ShowLegend(true).DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).
+		Calcs([]string{}))
 }
 
 // figure returns a panel with a single number.
@@ -91,14 +93,23 @@ func small(unit string) []dashboard.ValueMapping {
 	below := map[string]struct {
 		limit float64
 		text  string
-	}{perSecondUnit: {0.001, "< 0.001 req/s"}, number: {0.001, "< 0.001"}, "none": {0.001, "< 0.001"}, share: {0.0001, "< 0.01%"}}
+	}{
+		perSecondUnit: {0.001, "< 0.001 req/s"},
+		number:        {0.001, "< 0.001"},
+		"none":        {0.001, "< 0.001"},
+		share:         {0.0001, "< 0.01%"},
+	}
 	b, ok := below[unit]
 	if !ok {
 		return nil
 	}
 	return []dashboard.ValueMapping{{RangeMap: &dashboard.RangeMap{
-		Type:    "range",
-		Options: dashboard.DashboardRangeMapOptions{From: cog.ToPtr(1e-18), To: cog.ToPtr(b.limit), Result: dashboard.ValueMappingResult{Text: cog.ToPtr(b.text)}},
+		Type: "range",
+		Options: dashboard.DashboardRangeMapOptions{
+			From:   cog.ToPtr(1e-18),
+			To:     cog.ToPtr(b.limit),
+			Result: dashboard.ValueMappingResult{Text: cog.ToPtr(b.text)},
+		},
 	}}}
 }
 

@@ -66,7 +66,8 @@ func (b *board) resourceFigures(v view) {
 		figure(head{4, "Refused", share, "Share of refused calls.", noShareFigure},
 			ratio(refused, passed+" + "+refused)).Thresholds(above(0.01, "orange")).ColorScheme(byThreshold()),
 		figure(head{5, "Failed", share, "Share of completed calls with an error.", noShareFigure},
-			ratio(v.mean("exception_total"), v.mean("complete_total"))).Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
+			ratio(v.mean("exception_total"), v.mean("complete_total"))).
+			Thresholds(above(0.01, "red")).ColorScheme(byThreshold()),
 		p99(6, v, func(v view, expr func(view) string) string { return expr(v) }),
 		figure(head{7, "Slowest call", duration, "Longest response time.", noSlowestFigure}, v.slowest("$__range")),
 		figure(head{
@@ -117,7 +118,8 @@ func (b *board) resourceCalls(v view) {
 			query{legend: "rate()", expr: v.rate("pass_total")},
 			query{
 				legend: "limit",
-				expr:   near(v.sum(v.metric("limit_qps")), v.sum("max_over_time("+v.second("pass")+"[$__range] @ end())")),
+				expr: near(
+					v.sum(v.metric("limit_qps")), v.sum("max_over_time("+v.second("pass")+"[$__range] @ end())")),
 			})), "busiest second", "blue", "rate()", "orange"), "limit"),
 	)
 	b.add(
@@ -185,7 +187,8 @@ func (b *board) resourceCalls(v view) {
 func (b *board) resourceTimes(v view) {
 	b.row("Duration")
 	le := view{resources: one, by: "le"}
-	classic := le.added("rt_seconds_bucket") + perSecond + " or on () " + le.sum("rate("+le.metric("rt_seconds_bucket")+"[$__rate_interval])")
+	classic := le.added("rt_seconds_bucket") + perSecond +
+		" or on () " + le.sum("rate("+le.metric("rt_seconds_bucket")+"[$__rate_interval])")
 	// Grafana stacks the lines of the buckets point by point and ignores their times, so no line may have a gap.
 	gaps := " or 0 * (" + le.sum("last_over_time("+le.metric("rt_seconds_bucket")+"[$__range] @ end())") +
 		" or " + le.sum("last_over_time("+le.second("rt_seconds_bucket")+"[5m] @ end())") + ")"
@@ -200,7 +203,9 @@ func (b *board) resourceTimes(v view) {
 				"because no expression valid in Prometheus, too, converts vmrange into lines.",
 			noQuantiles,
 		},
-			classic+gaps, v.sum("sum_over_time("+v.second("rt_distribution_seconds")+"[$__interval])")+perSecond+" or on () "+v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")),
+			classic+gaps,
+			v.sum("sum_over_time("+v.second("rt_distribution_seconds")+"[$__interval])")+perSecond+
+				" or on () "+v.sum("rate("+v.metric("rt_seconds")+"[$__rate_interval])")),
 		colored(simple(seconds(head{
 			15, "Response times of single seconds", duration,
 			"The slowest and the fastest call, the mean, " +
@@ -214,7 +219,9 @@ func (b *board) resourceTimes(v view) {
 			query{legend: "p99", expr: v.max("max_over_time(" + v.second("rt_p99_seconds") + "[$__interval])")},
 			query{
 				legend: "mean",
-				expr:   ratio(v.sum("sum_over_time("+v.second("rt_sum_seconds")+"[$__interval])"), v.sum("sum_over_time("+v.second("complete")+"[$__interval])")),
+				expr: ratio(
+					v.sum("sum_over_time("+v.second("rt_sum_seconds")+"[$__interval])"),
+					v.sum("sum_over_time("+v.second("complete")+"[$__interval])")),
 			},
 			query{legend: "fastest", expr: v.fastest("$__interval")},
 			query{
@@ -250,7 +257,9 @@ func (b *board) resourceInFlight(v view) {
 			query{legend: "when a second ended", expr: peak(v.inSecond("in_flight"), "$__interval")},
 			query{
 				legend: "limit",
-				expr:   near(v.sum(v.metric("limit_concurrency")), v.sum("max_over_time("+v.second("in_flight_avg")+"[$__range] @ end())")),
+				expr: near(
+					v.sum(v.metric("limit_concurrency")),
+					v.sum("max_over_time("+v.second("in_flight_avg")+"[$__range] @ end())")),
 			},
 		)), "busiest second", "blue", "when a second ended", "green"), "limit"),
 		simple(series(head{
@@ -297,7 +306,8 @@ func (b *board) resourceTargets() {
 			query{legend: "{{instance}}", expr: v.max("max_over_time(" + v.second("pass") + "[$__interval])")},
 			query{
 				legend: "limit",
-				expr:   near("max("+v.metric("limit_qps")+")", "max(max_over_time("+v.second("pass")+"[$__range] @ end()))"),
+				expr: near(
+					"max("+v.metric("limit_qps")+")", "max(max_over_time("+v.second("pass")+"[$__range] @ end()))"),
 			}), "limit"),
 		seconds(head{
 			19, "Highest sliding second by target", calls,
@@ -314,7 +324,8 @@ func (b *board) resourceTargets() {
 		},
 			query{
 				legend: "targets",
-				expr:   "min_over_time((count(last_over_time(" + view{resources: one}.second("pass") + "[999ms])))[$__interval:1s])",
+				expr: "min_over_time((count(last_over_time(" + view{resources: one}.second("pass") +
+					"[999ms])))[$__interval:1s])",
 			})),
 		gauges(),
 	)

@@ -34,8 +34,15 @@ func TestFilesHaveGrafanasSchema(t *testing.T) {
 		if kinds := unregistered(t, text); len(kinds) > 0 {
 			t.Errorf("%s: nothing checks panels of %q; register them", name, kinds)
 		}
-		for _, bad := range [][2]string{{`"refresh": "15s"`, `"refresh": 5`}, {`"tags": [`, `"tag": [`}, {`"legendFormat"`, `"legend"`}, {`"maxDataPoints"`, `"points"`}, {`"reduceOptions"`, `"reduce"`}} {
-			if changed := strings.Replace(string(text), bad[0], bad[1], 1); changed != string(text) && len(strictly([]byte(changed))) == 0 {
+		for _, bad := range [][2]string{
+			{`"refresh": "15s"`, `"refresh": 5`},
+			{`"tags": [`, `"tag": [`},
+			{`"legendFormat"`, `"legend"`},
+			{`"maxDataPoints"`, `"points"`},
+			{`"reduceOptions"`, `"reduce"`},
+		} {
+			changed := strings.Replace(string(text), bad[0], bad[1], 1)
+			if changed != string(text) && len(strictly([]byte(changed))) == 0 {
 				t.Errorf("%s: %s is not found", name, bad[1])
 			}
 		}

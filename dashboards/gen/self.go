@@ -113,7 +113,8 @@ func (b *board) selfPages() {
 
 // selfWays adds the panels of scrapers and pushes. Most processes have one of the two.
 func (b *board) selfWays() {
-	by, scraper, push := "cursor, client, instance", "{{cursor}} {{client}} of {{instance}}", "{{format}} to {{target}} of {{instance}}"
+	by, scraper := "cursor, client, instance", "{{cursor}} {{client}} of {{instance}}"
+	push := "{{format}} to {{target}} of {{instance}}"
 	b.row("Scrapers of the per-second endpoint, and pushes")
 	b.add(
 		8, 8,

@@ -39,7 +39,9 @@ func (b *board) overviewTable(v view) {
 		Thresholds(plain()).
 		NoValue(noSeconds).
 		OverrideByFieldType("number", blank).
-		SortBy([]cog.Builder[common.TableSortByFieldState]{common.NewTableSortByFieldStateBuilder().DisplayName("Peak second").Desc(true)}).
+		SortBy([]cog.Builder[common.TableSortByFieldState]{
+			common.NewTableSortByFieldStateBuilder().DisplayName("Peak second").Desc(true),
+		}).
 		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"}))
 
 	names := map[string]string{"resource": "Resource"}
@@ -88,12 +90,17 @@ func (c column) properties() []dashboard.DynamicConfigValue {
 	case c.color != "":
 		wide = 126
 		bar = []dashboard.DynamicConfigValue{
-			{Id: "custom.cellOptions", Value: map[string]string{"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}},
+			{
+				Id:    "custom.cellOptions",
+				Value: map[string]string{"type": "gauge", "mode": "basic", "valueDisplayMode": "text"},
+			},
 			{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": c.color}},
 			{Id: "min", Value: 0},
 		}
 	}
-	all := append(bar, dashboard.DynamicConfigValue{Id: "unit", Value: c.unit}, dashboard.DynamicConfigValue{Id: "custom.width", Value: wide})
+	all := append(bar,
+		dashboard.DynamicConfigValue{Id: "unit", Value: c.unit},
+		dashboard.DynamicConfigValue{Id: "custom.width", Value: wide})
 	switch c.unit {
 	case calls:
 		all = append(all, dashboard.DynamicConfigValue{Id: "decimals", Value: 0})

@@ -20,10 +20,12 @@ var source = common.DataSourceRef{Type: cog.ToPtr(prometheusType), Uid: cog.ToPt
 // The per-second endpoint usually has a separate job, for example shop-seconds next to shop. The regular expression
 // removes the suffix, so both are one entry in the list; see [perSecond].
 func (b *board) withVariables() {
-	b.WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type(prometheusType).Current(defaultSource))
+	b.WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").
+		Type(prometheusType).Current(defaultSource))
 	b.WithVariable(labelValues("cluster", "Cluster", "label_values({"+present+"}, cluster)").
 		Multi(true).IncludeAll(true).AllValue(".*").Current(all))
-	b.WithVariable(labelValues("namespace", "Namespace", "label_values({"+present+",cluster=~`${cluster:regex}`}, namespace)").
+	namespaces := "label_values({" + present + ",cluster=~`${cluster:regex}`}, namespace)"
+	b.WithVariable(labelValues("namespace", "Namespace", namespaces).
 		Multi(true).IncludeAll(true).AllValue(".*").Current(all))
 	b.WithVariable(labelValues("job", "Job", "label_values({"+present+","+place+"}, job)").
 		Regex(`/^(.*?)(?:-seconds)?$/`).Multi(true).IncludeAll(true).AllValue(".+").Current(all))
@@ -69,7 +71,10 @@ func labelValues(name, label, query string) *dashboard.QueryVariableBuilder {
 func (b *board) withAnnotations() {
 	for _, a := range []struct{ name, title, expr, color string }{
 		{"Starts", "{{instance}} started", `process_start_time_seconds{` + job + `} * 1000`, "blue"},
-		{"Limits", "{{instance}} took new limits", `(windowstat_limits_last_reload_success_timestamp_seconds{` + job + `} > 0) * 1000`, "purple"},
+		{
+			"Limits", "{{instance}} took new limits",
+			`(windowstat_limits_last_reload_success_timestamp_seconds{` + job + `} > 0) * 1000`, "purple",
+		},
 	} {
 		b.Annotation(dashboard.NewAnnotationQueryBuilder().
 			Name(a.name).
@@ -87,14 +92,18 @@ func (b *board) withAnnotations() {
 // withTotal adds the variable [totalPrefix]. The selector of all resources also matches a series without the label
 // resource, so the metrics of inbound traffic exist for this selector only.
 func (b *board) withTotal(resources string) {
-	b.hidden("total", `label_values({__name__=~"windowstat_(inbound_pass_total|persecond_inbound_pass)",`+secondsJob+resources+`}, __name__)`,
+	b.hidden("total",
+		`label_values({__name__=~"windowstat_(inbound_pass_total|persecond_inbound_pass)",`+
+			secondsJob+resources+`}, __name__)`,
 		"/(inbound_)/")
 }
 
 // withCoarse adds the variable [coarse]: a part of the name of a fine histogram, or nothing without one. A native
 // histogram has no label le, and a histogram of VictoriaMetrics has the label vmrange.
 func (b *board) withCoarse(resources string) {
-	b.hidden("fine", `label_values({__name__=~"windowstat_(rt_seconds|persecond_rt_distribution_seconds_bucket)",le="",`+secondsJob+resources+`}, __name__)`,
+	b.hidden("fine",
+		`label_values({__name__=~"windowstat_(rt_seconds|persecond_rt_distribution_seconds_bucket)",le="",`+
+			secondsJob+resources+`}, __name__)`,
 		"/rt(?:_distribution)?(_seconds)/")
 }
 
@@ -106,12 +115,14 @@ func (b *board) hidden(name, query, regex string) {
 
 // toResource returns the URL of the dashboard of a resource. word is Grafana's variable for the name of the resource.
 func toResource(word string) string {
-	return "/d/windowstat-resource?${datasource:queryparam}&${cluster:queryparam}&${namespace:queryparam}&${job:queryparam}&${instance:queryparam}" +
+	return "/d/windowstat-resource?${datasource:queryparam}&${cluster:queryparam}&${namespace:queryparam}" +
+		"&${job:queryparam}&${instance:queryparam}" +
 		"&var-resource=${" + word + ":percentencode}&${__url_time_range}"
 }
 
 // links turns the cells of a table column into links. Grafana's editor writes most fields of a
 // [dashboard.DashboardLink] here, but the type differs.
 func links(title, url string, elsewhere bool) []dashboard.DynamicConfigValue {
-	return []dashboard.DynamicConfigValue{{Id: "links", Value: []map[string]any{{"title": title, "url": url, "targetBlank": elsewhere}}}}
+	link := map[string]any{"title": title, "url": url, "targetBlank": elsewhere}
+	return []dashboard.DynamicConfigValue{{Id: "links", Value: []map[string]any{link}}}
 }

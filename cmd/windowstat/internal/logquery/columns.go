@@ -29,7 +29,10 @@ var columns = []Column{
 	{"complete", "complete", "complete", true, false, func(r *metriclog.Row) int64 { return r.Success }},
 	{"exception", "exception", "exception", true, false, func(r *metriclog.Row) int64 { return r.Exception }},
 	{"occupied_pass", "occupied_pass", "occupied", true, false, func(r *metriclog.Row) int64 { return r.OccupiedPass }},
-	{"in_flight_max", "in_flight_max", "in flight", false, false, func(r *metriclog.Row) int64 { return r.Concurrency }},
+	{
+		"in_flight_max", "in_flight_max", "in flight", false, false,
+		func(r *metriclog.Row) int64 { return r.Concurrency },
+	},
 	{"rt_avg", "rt_avg_seconds", "rt ms", false, true, func(r *metriclog.Row) int64 { return int64(r.RT) }},
 }
 
