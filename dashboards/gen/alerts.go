@@ -32,8 +32,8 @@ const (
 const firing = `ALERTS{alertstate="firing",alertname=~"Windowstat.+",` + place + "," + jobs +
 	",instance=~`(${instance:regex})?`" + many
 
-// alerts returns the table of firing alerts by severity and name. It has the row noRules if the server evaluates no
-// rules.
+// alerts returns the table of firing alerts by severity and name. If the server evaluates no rules, the table has the
+// row noRules.
 func alerts(id uint32) cog.Builder[dashboard.Panel] {
 	none := `label_replace(label_replace(absent(` + evaluated + `), "alertname", "` + noRules + `", "", ""), ` +
 		`"severity", "unknown", "", "")`
@@ -75,10 +75,10 @@ func alerts(id uint32) cog.Builder[dashboard.Panel] {
 		OverrideByName("Severity", []dashboard.DynamicConfigValue{
 			{Id: "mappings", Value: []dashboard.ValueMap{mappings}},
 			{Id: "custom.cellOptions", Value: map[string]string{"type": "color-text"}},
-			{Id: "custom.width", Value: 84}, // of the widest severity
+			{Id: "custom.width", Value: 84}, // fits the widest severity
 		}).
 		OverrideByName("Firing", []dashboard.DynamicConfigValue{{Id: "custom.width", Value: 58}}).
 		OverrideByName("Alert", append(links("Runbook", "${runbook_base:raw}${__data.fields.Alert}", true),
-			// Of the longest name, also on a telephone.
+			// The longest name fits, also on a phone.
 			dashboard.DynamicConfigValue{Id: "custom.minWidth", Value: 250}))
 }

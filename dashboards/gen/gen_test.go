@@ -20,8 +20,8 @@ import (
 	"github.com/windowstat/windowstat/exporter"
 )
 
-// Files of the other module are read as it embeds them: of files outside its own, go test would not see that they
-// changed.
+// The tests read files of the main module from its embedded file systems. go test caches results and does not notice
+// changes of files outside the tested module.
 func TestCommittedFilesAreWhatTheProgramWrites(t *testing.T) {
 	for _, s := range sets {
 		for name, build := range boards {
@@ -154,11 +154,11 @@ func TestSelectorsFollowTheVariables(t *testing.T) {
 				t.Errorf("%s has no variable %s", name, v)
 			}
 		}
-		d.Templating.List = nil // each depends on those before it
+		d.Templating.List = nil // each variable depends on the previous ones
 		expressions(d, func(where, expr string) {
 			for _, s := range nodes[*parser.VectorSelector](t, name+", "+where, plainExpr(expr)) {
 				if s.String() == evaluated {
-					continue // it is of no target
+					continue // the metric has no target
 				}
 				for _, label := range []string{"cluster", "namespace", "job", "instance"} {
 					// Values of all targets are joined with selected ones, see view.everywhere and view.unselected.
@@ -230,7 +230,7 @@ const (
 	shownRange   = 907 * time.Second
 )
 
-// plainExpr is an expression with something in the place of Grafana's variables.
+// plainExpr replaces Grafana's variables in an expression with values, so that a PromQL parser accepts the expression.
 func plainExpr(expr string) string {
 	return strings.NewReplacer(
 		"$__rate_interval", rateInterval.String(), "$__interval_ms", "15000", "${__interval}", "15s",
@@ -259,19 +259,19 @@ func expressions(d shown, f func(where, expr string)) {
 	}
 }
 
-// others are metrics that no service with windowstat has.
+// others lists the selectable metrics outside the catalogue: of Sentinel's metric log, the rules and client_golang.
 var others = []string{
 	"windowstat_persecond_rt_avg_seconds", "ALERTS", "process_start_time_seconds", "process_cpu_seconds_total",
 	"go_goroutines", "go_gc_duration_seconds_sum",
 }
 
-// excused are metrics of the catalogue that no dashboard shows, and why.
+// excused maps metrics of the catalogue that no dashboard shows to the reason.
 var excused = map[string]string{
 	"windowstat_persecond_run":      "a number to be compared for equality, by windowstat verify",
 	"windowstat_replay_lines_total": "only a replay of an access log has it, which is no service",
 }
 
-// catalogue are the names of all metrics.
+// catalogue lists the names of all metrics.
 func catalogue(t *testing.T) (names []string) {
 	t.Helper()
 	for _, m := range described(t) {
@@ -280,7 +280,7 @@ func catalogue(t *testing.T) (names []string) {
 	return append(names, "windowstat_replay_lines_total")
 }
 
-// selectable are the names that selectors may have.
+// selectable lists the metric names that selectors may contain.
 func selectable(t *testing.T) []string {
 	t.Helper()
 	names := append(append(catalogue(t), others...), evaluated)
@@ -381,7 +381,7 @@ func nodes[T parser.Node](t *testing.T, where, expr string) (list []T) {
 	return list
 }
 
-// selected are the metrics that a selector finds by their names.
+// selected returns the metrics whose names match a selector.
 func selected(s *parser.VectorSelector, known []string) (found []string) {
 	for _, m := range s.LabelMatchers {
 		if m.Name == "__name__" {

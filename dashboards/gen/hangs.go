@@ -12,16 +12,17 @@ import (
 	"github.com/windowstat/windowstat/internal/trouble"
 )
 
-// usual is the average number of calls a second that must end, before ten seconds without one are a hang: package
-// trouble expects about twenty calls in a silence.
+// usual is the lowest rate of calls at which ten seconds without an ended call are a hang. Package trouble uses the
+// same minimum: about twenty calls are expected in this time.
 const usual = 20 / trouble.Window
 
 // hanging keeps the values of targets and resources with calls in flight that do not end: either no call ended in the
-// last ten seconds, or the oldest call is far older than any call that ended. The thresholds are those of the live page
-// and the alerts. The comparison is with the time shown instead of ten minutes, so a longer hang remains visible.
+// last ten seconds, or the oldest call is far older than any call that ended. The live page and the alerts use the
+// same thresholds. hanging compares with the calls in the time shown instead of ten minutes, so a longer hang remains
+// visible.
 //
-// expr and most selectors are of [view.unselected]. The calls that ended in the time shown are selected ones, and each
-// hang needs them.
+// expr and most selectors come from [view.unselected]. Only the selectors of calls that ended in the time shown contain
+// the selection of the user. Every hang is joined with such a series, so the result contains only selected targets.
 func (v view) hanging(expr string) string {
 	window := fmt.Sprintf("[%ds999ms]", trouble.Window-1) // exactly ten seconds, also on Prometheus 2
 	all := v.unselected()
@@ -41,12 +42,12 @@ func (v view) hanging(expr string) string {
 // oldest returns the age of the oldest call in flight at the last scrape, among calls with a context.
 func (v view) oldest() string { return v.max(v.metric("in_flight_oldest_seconds")) }
 
-// unmeasured is the name of the row without calls in flight, as of Sentinel's metric log. An empty table means that
-// nothing hangs.
+// unmeasured is the name of the row for data without calls in flight, for example from Sentinel's metric log. Without
+// this row, the table would be empty, and an empty table means that no call hangs.
 const unmeasured = "calls in flight are not measured"
 
-// hangs returns the table of the calls that hang, with a row for each value of the label. It has the row unmeasured if
-// there are no calls in flight in the data source.
+// hangs returns the table of the calls that hang, with a row for each value of the label. If the data source has no
+// metrics of calls in flight, the table has the row unmeasured.
 func (v view) hangs(id uint32, label, title string, name []dashboard.DynamicConfigValue) cog.Builder[dashboard.Panel] {
 	each := v
 	each.by = "instance, resource"

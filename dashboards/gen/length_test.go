@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// longest is the length of a query in bytes that VictoriaMetrics refuses. It has a flag for it, -search.maxQueryLen.
+// longest is the default maximum of VictoriaMetrics for the length of a query in bytes (flag -search.maxQueryLen).
 const longest = 16 << 10
 
 // TestQueriesFit selects forty targets with names of forty bytes and thirty resources with names of sixty bytes, with

@@ -4,8 +4,8 @@
 //
 // It writes a set of dashboards for each type of data source; see [sets].
 //
-// It is a separate module, so windowstat does not depend on Grafana's SDK. The JSON is committed; a test checks that it
-// is current.
+// The command is a separate module, so windowstat does not depend on Grafana's SDK. The JSON is committed; a test
+// checks that it is current.
 package main
 
 import (

@@ -30,7 +30,7 @@ func inGrafana(t *testing.T, expr string, chosen map[string][]string) string {
 		m := variable.FindStringSubmatch(v)
 		values, ok := chosen[m[1]]
 		switch {
-		case !ok: // All has the value of the variable, not escaped
+		case !ok: // Grafana does not escape the value of All
 			return map[string]string{
 				"job": ".+", "instance": ".+", "cluster": ".*", "namespace": ".*", "resources": ".*",
 			}[m[1]]

@@ -24,7 +24,7 @@ const (
 	noOrigins   = "No origins: they need --metrics.by=origin, or the option By, on the page of counters."
 )
 
-// Texts of figures, which have little space.
+// Texts of figures are short, because figures have little space.
 const (
 	noTotalsFigure    = "no totals"
 	noShareFigure     = "no calls or no totals"

@@ -41,7 +41,7 @@ func inSecond(v view, name string) string {
 func (b *board) overviewFigures(v view) {
 	mean := func(counter string) string { return v.total(func(v view) string { return v.mean(counter) }) }
 	passed, refused := mean("pass_total"), mean("block_total")
-	// The first row shows what is wrong: calls that hang, and alerts, whose names are long.
+	// The first row shows problems: calls that hang, and alerts. Names of alerts are long, so both tables are wide.
 	link := links("This resource second by second", toResource("__data.fields.Resource"), false)
 	b.add(
 		12, 5,

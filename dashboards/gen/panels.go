@@ -34,7 +34,7 @@ func series(h head, queries ...query) *timeseries.PanelBuilder {
 		Id(h.id).Title(h.title).Unit(h.unit).Description(h.description).NoValue(h.none).
 		OverrideByFieldType("number", blank).
 		Datasource(source).
-		AxisSoftMin(0). // and below, where something is negative
+		AxisSoftMin(0). // the axis begins below 0 if a value is negative
 		LineWidth(1).
 		FillOpacity(0).
 		ShowPoints(common.VisibilityModeNever).
@@ -120,7 +120,7 @@ func heat(h head, classic, native string) *heatmap.PanelBuilder {
 		Id(h.id).Title(h.title).Unit(perSecondUnit).Description(h.description).NoValue(h.none).
 		Datasource(source).
 		Interval("1s").
-		MaxDataPoints(240). // or cells would be too thin to see
+		MaxDataPoints(240). // more cells would be too thin to see
 		WithTarget(query{legend: "{{le}}", expr: classic + " or on () vector(0)", heatmap: true}.target(0)).
 		WithTarget(query{expr: native}.target(1)).
 		Calculate(false).

@@ -140,7 +140,7 @@ func named(expr, label, none string) string {
 	return "label_replace(" + expr + `, "` + label + `", "` + none + `", "` + label + `", "")`
 }
 
-// ratio divides part by whole. It has no value if whole is 0: an idle resource has no error share.
+// ratio divides part by whole. The result is absent if whole is 0: an idle resource has no error share.
 func ratio(part, whole string) string { return "(" + part + ") / ((" + whole + ") > 0)" }
 
 // busiest keeps the ten resources with the highest growth of a counter over the whole time range, so the graph shows

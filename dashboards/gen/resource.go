@@ -33,7 +33,7 @@ func (b *board) resourceFigures(v view) {
 	passed, refused := v.mean("pass_total"), v.mean("block_total")
 	// Eight figures next to the table of two lines, and four below it.
 	top := b.y
-	// Or the age would not fit at 1000 pixels.
+	// With a greater minimum width of the names, the age would not fit on a page of 1000 pixels.
 	narrow := []dashboard.DynamicConfigValue{{Id: "custom.minWidth", Value: 100}}
 	b.add(8, 6, v.hangs(50, "instance", "Target", narrow))
 	figures := []cog.Builder[dashboard.Panel]{
@@ -230,7 +230,7 @@ func (b *board) resourceTimes(v view) {
 			},
 			v.traces(),
 		)), "slowest", "purple", "p99", "red", "mean", "blue", "fastest", "green", "highest mean, Sentinel", "blue").
-			// Seconds without calls interrupt the line.
+			// Seconds without calls interrupt the line, so each value is also a point.
 			FillOpacity(0).ShowPoints(common.VisibilityModeAlways).PointSize(3).
 			// A log scale keeps usual response times readable next to calls that took a thousand times as long.
 			ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionLog).Log(10)),

@@ -67,7 +67,7 @@ func register() {
 	runtime.RegisterDataqueryVariant(prometheus.VariantConfig())
 }
 
-// unregistered returns the types of panels without a registered schema, for which the SDK accepts any field.
+// unregistered returns the panel types without a registered schema. The SDK accepts any field in such panels.
 func unregistered(t *testing.T, text []byte) (kinds []string) {
 	t.Helper()
 	var d file

@@ -24,7 +24,7 @@ func (b *board) overviewTable(v view) {
 		{"p99", duration, "", v.quantile(native, 0.99, "$__range")},
 		{"Slowest", duration, "", v.slowest("$__range")},
 		{"In flight", "none", "", v.mean("in_flight_seconds_total")},
-		{"p99 at most", duration, "", v.atMost(0.99, "$__range")}, // empty where p99 is known, so it is the last
+		{"p99 at most", duration, "", v.atMost(0.99, "$__range")}, // last: empty if p99 has a value
 		{"", "", "", v.quantile(vmrange, 0.99, "$__range")},
 	}
 	p := table.NewPanelBuilder().

@@ -107,8 +107,8 @@ func (b *board) withCoarse(resources string) {
 		"/rt(?:_distribution)?(_seconds)/")
 }
 
-// hidden adds a variable whose only value is the part of a label that regex captures, or nothing. The
-// value holds for the whole time shown.
+// hidden adds a variable that users do not see. Its only value is the part of a label that regex captures, or nothing.
+// The value is the same for the whole time shown.
 func (b *board) hidden(name, query, regex string) {
 	b.WithVariable(labelValues(name, name, query).Regex(regex).Hide(dashboard.VariableHideHideVariable))
 }

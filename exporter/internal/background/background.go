@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Start calls run in a new goroutine. Stop cancels its context, waits for it, and returns its error. It may be called
-// several times.
+// Start calls run in a new goroutine. The returned function stop cancels the context of run, waits until run returns,
+// and returns the error of run. Later calls of stop return the same error. Several goroutines can call stop.
 func Start(run func(context.Context) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -23,11 +23,12 @@ func Start(run func(context.Context) error) (stop func() error) {
 	})
 }
 
-// EverySecond calls f immediately and at the end of each second of the line, until ctx ends. It then waits for the end
-// of the open second, calls f once more, and returns the result of that call.
+// EverySecond calls f immediately and at the end of each second of the line, until ctx ends. EverySecond then waits for
+// the end of the open second, so that f can export this second, too. The last call of f provides the returned error.
+// Errors of earlier calls are ignored: f must report them.
 func EverySecond(ctx context.Context, line *leap.Timeline, f func() error) error {
 	for wait := time.Duration(0); Sleep(ctx, wait); _, wait = line.Current() {
-		_ = f() // f reports its errors
+		_ = f()
 	}
 	_, left := line.Current()
 	time.Sleep(left)

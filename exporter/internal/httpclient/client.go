@@ -24,7 +24,8 @@ func New(given *http.Client, idle int) *http.Client {
 	return client
 }
 
-// UserAgent returns the value of the header User-Agent, which a client's transport may replace.
+// UserAgent returns the default value of the header User-Agent: windowstat and its version. The transport of a client
+// can replace the value.
 func UserAgent() string { return "windowstat/" + collector.Version() }
 
 // RetryAfter returns the wait that the header Retry-After requests, at most a minute, or 0 without it.
