@@ -41,8 +41,8 @@ func inSecond(v view, name string) string {
 func (b *board) overviewFigures(v view) {
 	mean := func(counter string) string { return v.total(func(v view) string { return v.mean(counter) }) }
 	passed, refused := mean("pass_total"), mean("block_total")
-	// The first row shows problems: calls that hang, and alerts. Names of alerts are long, so both tables are wide.
 	link := links("This resource second by second", toResource("__data.fields.Resource"), false)
+	// The first row shows problems: calls that hang, and alerts. Names of alerts are long, so both tables are wide.
 	b.add(
 		12, 5,
 		view{resources: many}.hangs(49, "resource", "Resource", link),
@@ -164,8 +164,8 @@ func (b *board) overviewDuration(everything, each view) {
 		8, 10,
 		simple(series(head{
 			18, "Response time", duration,
-			"Quantiles over all resources, to 9%. At most: " +
-				"the bound of the bucket with the quantile, if the server has only classic histograms. " +
+			"Quantiles over all resources, to 9%. " +
+				"At most: the bound of the bucket with the quantile, if the server has only classic histograms. " +
 				"Points are calls with a trace ID, where the server stores exemplars.",
 			noQuantiles,
 		},
@@ -175,8 +175,8 @@ func (b *board) overviewDuration(everything, each view) {
 			)...)),
 		series(head{
 			19, "p99 by resource", duration,
-			"The ten highest p99 at each time, to 9%. At most: " +
-				"the bound of the bucket with the p99, if the server has only classic histograms. " +
+			"The ten highest p99 at each time, to 9%. " +
+				"At most: the bound of the bucket with the p99, if the server has only classic histograms. " +
 				"Points are calls with a trace ID, where the server stores exemplars.",
 			noQuantiles,
 		},
