@@ -19,11 +19,14 @@ import (
 
 // Options has the options of the demo. The flags of the command set them.
 type Options struct {
+	// Telemetry has the options of the exporters and of the pages.
 	Telemetry telemetry.Options
-	Rate      float64       // requests per second, over all routes
-	Duration  time.Duration // length of the run; 0 until ctx ends
-	Incident  string        // one of [Incidents], or empty
-	After     time.Duration // time before the incident
+	// Rate includes requests that the service will refuse. Retries of an incident are in addition to it.
+	Rate     float64       // requests per second, over all routes
+	Duration time.Duration // length of the run; 0 until ctx ends
+	Incident string        // one of [Incidents], or empty
+	// After leaves time for usual numbers, because alerts and onsets compare an incident with the time before.
+	After time.Duration // time before the incident
 }
 
 // maxRate is the maximum of Options.Rate. No machine can send so many requests to itself.
@@ -35,6 +38,7 @@ func (o *Options) Check() error {
 	wrong := func(field, format string, args ...any) {
 		errs = append(errs, &collector.OptionError{Package: "demo", Field: field, Err: fmt.Errorf(format, args...)})
 	}
+	// The negation also refuses NaN, which is neither above 0 nor at most maxRate.
 	if !(o.Rate > 0 && o.Rate <= maxRate) {
 		wrong("Rate", "%v is not above 0 and at most %d", o.Rate, maxRate)
 	}
@@ -47,6 +51,7 @@ func (o *Options) Check() error {
 	if o.After < 0 {
 		wrong("After", "%v is negative", o.After)
 	}
+	// Only one owner can set the limits of a Collector: the incident, or the file that is read again when it changes.
 	if o.Incident == lowLimit && o.Telemetry.Exporter.LimitsFile != "" {
 		wrong("Incident", "%s sets limits, and so excludes a file of limits", o.Incident)
 	}
@@ -61,6 +66,7 @@ func (o *Options) Check() error {
 // counts differ: then the log is needed to find the cause.
 func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	log := &o.Telemetry.Exporter.Log
+	// The comparison needs a metric log in any case, because the log is one of the four observers.
 	if log.Dir == "" {
 		if log.Dir, err = os.MkdirTemp("", "windowstat-demo-"); err != nil {
 			return err
@@ -78,6 +84,7 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 	// Stop the pages last, so that a viewer can read them during the comparison.
 	defer func() { err = errors.Join(err, t.Pages.Stop()) }()
 	shop, from, err := o.runShop(ctx, t, stdout)
+	// Finish writes the last second to the metric log. The log is complete only after that, so the comparison follows.
 	if err := errors.Join(err, t.Finish()); err != nil {
 		return err
 	}
@@ -98,6 +105,8 @@ func (o *Options) runShop(
 	ctx context.Context, t *telemetry.Telemetry, stdout io.Writer,
 ) (shop *Shop, from time.Time, err error) {
 	// The log may have seconds of an earlier demo. The comparison begins with the current second.
+	// Take the second from the Collector's own timeline: it may differ from the wall clock by a fraction of a second,
+	// and the log has the seconds of the timeline.
 	line := t.Collector.Timeline()
 	from, _ = line.WallTime(line.At(line.Now()).Index)
 	shop = NewShop(t.Collector, o.Rate, o.Incident, from.Add(o.After))
@@ -122,7 +131,9 @@ func (o *Options) runShop(
 	if i := shop.incident; o.Incident != "" {
 		fmt.Fprintf(stdout, "incident    %s from %s on, for %v\n", i.name, i.from.Format(time.RFC3339), incidentLength)
 	}
+	// The context now also ends if the service or the pages fail, so the load does not continue without a receiver.
 	ctx = t.Ready(ctx, service)
+	// The service may have counted an unanswered request that the generator has not. This explains a difference.
 	unanswered := shop.Load(ctx, "http://"+service.Address(), &http.Transport{MaxIdleConnsPerHost: maxInFlight})
 	if unanswered > 0 {
 		fmt.Fprintf(stdout, "%d requests received no response\n", unanswered)

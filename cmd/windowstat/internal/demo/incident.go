@@ -29,8 +29,13 @@ const (
 
 // incident breaks the shop for incidentLength, from a whole second on. Without a name it does nothing. The handlers and
 // the generator call active to find out whether they are affected.
+//
+// The incident hang is in the handler of the database, retries is in the generator and in the handler of payments, and
+// limit is in run. Times are those of the wall clock, as the user sees them in the printed line.
 type incident struct {
-	name     string
+	// name is one of Incidents, or empty.
+	name string
+	// The second of from is the first one with the incident, and the second of to is the first one without it.
 	from, to time.Time
 	over     chan struct{} // closed when the load ends, to release calls that hang
 }
@@ -60,9 +65,11 @@ func (i *incident) run(ctx context.Context, c *collector.Collector, usual []coll
 	if i.name == lowLimit && sleep(time.Until(i.from), ctx.Done()) {
 		const products = "GET /products/{id}"
 		low := collector.Limit{Resource: products, Count: max(int64(rate*productsShare/4), 1)}
+		// SetLimits replaces all limits, so the usual ones must be in the list, too.
 		_ = c.SetLimits(append(slices.Clone(usual), low)) // the limits are valid
 		sleep(time.Until(i.to), ctx.Done())
 		_ = c.SetLimits(usual)
 	}
+	// Close over only when the load ends. Until then, calls that hang must wait for the end of the incident.
 	<-ctx.Done()
 }

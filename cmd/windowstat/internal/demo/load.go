@@ -19,6 +19,7 @@ import (
 // load sends the requests of one call of [Shop.Load].
 type load struct {
 	*Shop
+	// base is the beginning of all URLs.
 	base       string // http://host:port
 	client     *http.Client
 	slots      *semaphore.Weighted // one for each request in flight
@@ -61,6 +62,8 @@ func (l *load) run(ctx context.Context, r route) {
 	if r.burst {
 		perSecond *= burstEvery.Seconds()
 	}
+	// The limiter admits the requests of a tenth of a second together. After a pause of the machine, this number of
+	// delayed requests is sent immediately, and the other delayed requests are omitted.
 	due := rate.NewLimiter(rate.Limit(perSecond), max(int(perSecond/10), 1))
 	for begin := time.Now(); ; {
 		if at := time.Since(begin) % burstEvery; r.burst && (at < burstAt || at >= burstAt+time.Second) {
@@ -69,6 +72,7 @@ func (l *load) run(ctx context.Context, r route) {
 			}
 			due.AllowN(time.Now(), due.Burst()) // requests between bursts are not due
 		}
+		// First wait until a request is due, then for a slot. A slot stays occupied until the response is complete.
 		if due.Wait(ctx) != nil || l.slots.Acquire(ctx, 1) != nil {
 			return
 		}
@@ -92,9 +96,11 @@ func (l *load) send(r route) {
 	for range attempts {
 		status, err := l.request(r)
 		if err != nil {
+			// Do not send the request again: a second attempt could be counted in addition to the first one.
 			l.unanswered.Add(1) // whether the service has counted it is unknown
 			return
 		}
+		// A 429 is a refusal by a limit. Clients do not retry it here, so it ends the loop.
 		failed := status >= http.StatusInternalServerError
 		l.sent.count(cmp.Or(r.pattern, httpstat.Unmatched), status == http.StatusTooManyRequests, failed)
 		if !failed {

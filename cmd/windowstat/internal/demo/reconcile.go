@@ -23,6 +23,9 @@ type counts struct{ pass, block, complete, exception int64 }
 
 // reconciliation has the counts of all observers, by resource: the generator (sent), the Collector (counted), the
 // metrics page (scraped), and the metric log (logged).
+//
+// The generator knows only the status of a response. It therefore counts a 429 as a block, a 5xx as an exception, and
+// all other responses as completed calls. Queries of the database are counted by the shop itself, in its handlers.
 type reconciliation struct {
 	sent, counted, scraped, logged map[string]counts
 }
@@ -43,6 +46,7 @@ func (o *observer) count(name string, blocked, failed bool) {
 		t.block++
 	case failed:
 		t.exception++
+		// A failed call has also passed and completed.
 		fallthrough
 	default:
 		t.pass++
@@ -122,6 +126,7 @@ func scraped(url string) (map[string]counts, error) {
 // logged adds up the rows of the metric log from a second on, by resource.
 func logged(log metriclog.Searcher, from time.Time) (map[string]counts, error) {
 	const own = 0 // the names of the demo's files have no process id
+	// The log may have an earlier run of the demo, so only the seconds from from on count.
 	rows, err := log.Search(metriclog.Query{From: from, PIDs: []int{own}})
 	if err != nil {
 		return nil, err
@@ -136,6 +141,7 @@ func logged(log metriclog.Searcher, from time.Time) (map[string]counts, error) {
 			}
 		}
 	}
+	// A malformed line could be a lost count. The comparison must not ignore it.
 	if n := rows.Malformed(); n > 0 {
 		return nil, fmt.Errorf("the metric log in %s has %d malformed lines", log.Dir, n)
 	}
@@ -144,6 +150,8 @@ func logged(log metriclog.Searcher, from time.Time) (map[string]counts, error) {
 
 // print prints a line for each resource, and reports whether all observers agree.
 func (r reconciliation) print(w io.Writer) bool {
+	// A resource may be missing from the map of one observer. Collect the names of all observers, so no difference is
+	// lost.
 	seen := map[string]bool{}
 	width := len("resource")
 	for _, observer := range []map[string]counts{r.sent, r.counted, r.scraped, r.logged} {

@@ -32,8 +32,10 @@ import (
 // Shop is an HTTP service with different kinds of routes, and the load on it. Create it with [NewShop]; serve its
 // Handler, and then call [Shop.Load] and [Shop.Reconcile].
 type Shop struct {
-	stats    *collector.Collector
-	routes   []route
+	// stats counts the calls of the shop. It is the observer called counted.
+	stats  *collector.Collector
+	routes []route
+	// rate is the number of requests per second over all routes. Each route has a share of it.
 	rate     float64
 	sent     observer // requests and queries of the database, by their results
 	incident *incident
@@ -76,11 +78,13 @@ const paymentsPerFailure = 500
 
 // route is a route of the shop, and the load on it.
 type route struct {
+	// pattern is empty for requests that match no route.
 	pattern string // in the mux; the name of the resource
 	method  string
 	path    func() string // returns the path of the next request
 	share   float64       // of the generator's rate
 	burst   bool          // send the requests of ten seconds within one of them
+	// handler is nil if the mux must respond with 404.
 	handler http.HandlerFunc
 }
 
@@ -114,6 +118,7 @@ func (s *Shop) allRoutes() []route {
 		{
 			pattern: "POST /payments", method: "POST", path: fixed("/payments"), share: 0.10,
 			handler: func(w http.ResponseWriter, r *http.Request) { // failing, within the error budget
+				// The status of a failure is 503, which the default rule of httpstat counts as an exception.
 				if s.incident.active(retries) || rand.IntN(paymentsPerFailure) == 0 {
 					http.Error(w, "the bank does not respond", http.StatusServiceUnavailable)
 					return
@@ -148,6 +153,7 @@ func (s *Shop) query(name string, d func() time.Duration, rest http.HandlerFunc)
 			return
 		}
 		time.Sleep(d())
+		// The query hangs until the incident ends. At the end of the load it returns earlier, so the demo can stop.
 		if name == "db: products" && s.incident.active(hang) {
 			sleep(time.Until(s.incident.to), s.incident.over)
 		}
