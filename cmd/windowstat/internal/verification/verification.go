@@ -4,6 +4,16 @@
 // Package exporter/verify makes the comparison. It has a finding for each metric of each resource. A gap usually lacks
 // all metrics of many resources, so the report combines findings with equal ranges in one line. After the lines, the
 // report explains how to fill the gap. This depends on the age of the seconds, because servers refuse old samples.
+//
+// The terms of a report are:
+//
+//	missing    the log has the second, the database has no sample
+//	extra      the database has a sample, the log has no row for it
+//	different  both have the second with different values
+//	elsewhere  the samples are, or belong, under other labels of the database
+//
+// A run is the process that counted a second. Each sample has its run as the value of a separate metric, so the
+// comparison can distinguish two processes with the same labels.
 package verification
 
 import (
@@ -28,9 +38,12 @@ import (
 // Verification has the options of a comparison. The caller must check them.
 type Verification struct {
 	// Logs are compared one after another. With several logs, the report has one line for each.
-	Logs      []*logquery.Selection
+	Logs []*logquery.Selection
+	// Namespace is the prefix of the names of the metrics in the database.
 	Namespace string
-	StateDir  string // of windowstat sentinel, if the logs are Sentinel's
+	// StateDir is the state directory of windowstat sentinel, if the logs are Sentinel's. Their rows have no run, and
+	// the state has the runs.
+	StateDir string
 	// From is the database that is read. Heal and New write to To.
 	From verify.Options
 	To   verify.Target
@@ -54,8 +67,10 @@ func (v *Verification) Run(ctx context.Context, stdout io.Writer) (err error) {
 		defer func() { err = errors.Join(err, file.Close()) }()
 		v.To.OpenMetrics = file
 	}
+	// Compare all logs, even after an error: the user wants the state of each host.
 	var errs []error
 	for _, log := range v.Logs {
+		// With one log, the user knows the directory. With several, each error names the directory of its log.
 		err := v.compare(ctx, log, stdout)
 		if err != nil && len(v.Logs) > 1 {
 			err = fmt.Errorf("%s: %w", logquery.Visible(log.Searcher.Dir), err)
@@ -75,6 +90,8 @@ func (v *Verification) compare(ctx context.Context, log *logquery.Selection, std
 	var h verify.Healing
 	switch {
 	case v.New:
+		// There is no comparison before or after, so the result of the requests is the only evidence. Zero written
+		// samples are an error: the range is probably wrong.
 		h.WriteResult, err = verify.Write(ctx, gap, v.To)
 		fmt.Fprintln(stdout, written(h.WriteResult))
 		if err == nil && h.Written == 0 || h.Refused+h.Unconfirmed+h.Left > 0 {
@@ -82,8 +99,11 @@ func (v *Verification) compare(ctx context.Context, log *logquery.Selection, std
 		}
 		return err
 	case !v.Heal:
+		// A Check reads only. Its report is the final one, so it is stored where Heal stores its second report.
 		h.After, err = verify.Check(ctx, gap, v.From)
 	default:
+		// Heal compares, writes, and compares again. Print the first report only if Heal has written or tried to write.
+		// Otherwise both reports are equal, and end prints the second one.
 		h, err = verify.Heal(ctx, gap, v.From, v.To)
 		if !v.JSON && len(v.Logs) == 1 && h.WriteResult != (push.WriteResult{}) {
 			r.print(h.Before, nil)
@@ -108,10 +128,14 @@ type finding struct {
 }
 
 // end prints the last report. It returns an error if the command must fail.
+//
+// The exit status follows from the returned error: 0 for nil, 1 otherwise. Seconds under other labels are not an error,
+// because the database has them.
 func (r reporter) end(h verify.Healing, err error) error {
 	report := h.After
 	switch {
 	case r.JSON:
+		// Embed the report, so its fields are at the top level of the JSON object.
 		out := struct {
 			Dir string `json:"dir"`
 			verify.Report
@@ -122,12 +146,14 @@ func (r reporter) end(h verify.Healing, err error) error {
 		}
 		err = errors.Join(err, logquery.WriteJSON(r.w, out))
 	case len(r.Logs) > 1:
+		// With several directories, a script compares the lines. All counts are in each line, including zeros.
 		fmt.Fprintf(r.w, "%s: compared %d seconds: %d missing, %d different, %d extra, %d not healed, "+
 			"%d under other labels; healed %d samples\n",
 			logquery.Visible(r.log.Searcher.Dir), report.Seconds, report.Missing, report.Different, report.Extra,
 			total(report.NotHealed), total(report.Elsewhere), h.Written)
 	default:
 		r.print(report, err)
+		// Advice is for a gap that the user has to fill. If the samples are in the file, the user knows the next step.
 		if inFile := r.File != "" && err == nil; report.Missing > 0 && !inFile {
 			r.advise(report, h.WriteResult)
 		}
@@ -135,6 +161,7 @@ func (r reporter) end(h verify.Healing, err error) error {
 	switch {
 	case err != nil:
 		return err
+	// All seconds of the range are younger than the delay of the database, so nothing was verified.
 	case report.From.After(report.To):
 		return errors.New("no second was compared")
 	case r.File != "" && report.Different+report.Extra+total(report.NotHealed) == 0:
@@ -146,6 +173,8 @@ func (r reporter) end(h verify.Healing, err error) error {
 }
 
 // total returns the number of seconds in the ranges.
+//
+// A second that is in two ranges counts twice.
 func total(list []verify.NotHealed) (n int64) {
 	for _, x := range list {
 		n += x.Seconds
@@ -155,6 +184,7 @@ func total(list []verify.NotHealed) (n int64) {
 
 // written describes the result of writing samples.
 func written(r push.WriteResult) string {
+	// Left is the number of samples that were not sent, or that did not arrive.
 	return fmt.Sprintf("%d samples written, %d refused, %d unconfirmed, %d not sent", r.Written, r.Refused,
 		r.Unconfirmed, r.Left)
 }
@@ -165,6 +195,7 @@ func (r reporter) line(format string, args ...any) { fmt.Fprintf(r.w, format+"\n
 // print prints a report. err is the error of the comparison; with an error the report is incomplete.
 func (r reporter) print(report verify.Report, err error) {
 	line, show := r.line, r.log.Time
+	// The range of an empty comparison is reversed. Its times would confuse a user, so they are omitted.
 	compared := !report.From.After(report.To)
 	if compared {
 		line("%s to %s: %d samples of %d seconds compared", show(report.From), show(report.To), report.Samples,
@@ -172,6 +203,7 @@ func (r reporter) print(report verify.Report, err error) {
 	}
 	if lines := r.lines(report); len(lines) > 0 {
 		line("")
+		// The lines of the map have no order. Sort them by time, so that the beginning of a problem is the first line.
 		t := tabwriter.NewWriter(r.w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "KIND\tFROM\tTO\tSECONDS\tMETRICS\tRESOURCES")
 		for _, f := range slices.SortedFunc(maps.Keys(lines), func(a, b finding) int {
@@ -185,6 +217,7 @@ func (r reporter) print(report verify.Report, err error) {
 		line("")
 	}
 	for _, f := range report.Findings {
+		// Values has the first different samples of a finding. Only their number is limited; Different counts all.
 		for _, x := range f.Values {
 			line("different at %s: %s of %s is %v in the log and %v in the database",
 				show(x.At), logquery.Visible(f.Metric), logquery.Visible(resourceOf(f)), x.Log, x.Database)
@@ -194,6 +227,7 @@ func (r reporter) print(report verify.Report, err error) {
 		}
 	}
 	switch {
+	// Do not call the database right if a part of the range could not be compared.
 	case report.Clean() && err != nil:
 		line("the comparison is incomplete")
 	case report.Clean() && compared:
@@ -217,13 +251,18 @@ func (r reporter) print(report verify.Report, err error) {
 
 // lines returns the lines of the report with the resources of each. It first combines the metrics of each resource that
 // have the same range, and then the resources with the same metrics and range.
+//
+// For example, a database that was unavailable for a minute has a finding for each metric of each resource. The report
+// then has one line, with "all" as the metrics and with a list of resources.
 func (r reporter) lines(report verify.Report) map[finding][]string {
+	// A series is the key of the first step: a range of one resource whose metrics are still to be combined.
 	type series struct {
 		finding
 		resource string
 	}
 	metrics := map[series][]string{}
 	for _, f := range report.Findings {
+		// Findings with different values have no range. print shows them separately, value by value.
 		for kind, ranges := range map[string][]verify.Range{"missing": f.Missing, "extra": f.Extra} {
 			for _, x := range ranges {
 				k := series{finding{x.From, x.To, x.Seconds, kind, ""}, resourceOf(f)}
@@ -243,6 +282,7 @@ func (r reporter) lines(report verify.Report) map[finding][]string {
 		return cmp.Compare(a.resource, b.resource)
 	}) {
 		names := metrics[k]
+		// The names are in the order of Findings, so equal sets of metrics give equal texts, and equal keys.
 		if k.metrics = strings.Join(names, ","); len(names) == logged {
 			k.metrics = "all"
 		}
@@ -264,6 +304,10 @@ func resourceOf(f verify.Finding) string {
 const blocksAfter = 3 * time.Hour
 
 // advise explains how to fill the gap.
+//
+// A gap of less than three hours is filled with --heal. A server that refuses old samples, as Prometheus does by
+// default, needs blocks: files that promtool creates from OpenMetrics text and that Prometheus loads from its data
+// directory.
 func (r reporter) advise(report verify.Report, result push.WriteResult) {
 	r.line("")
 	switch {
@@ -288,6 +332,8 @@ func (r reporter) advise(report verify.Report, result push.WriteResult) {
 	}
 	from := slices.MinFunc(old, func(a, b verify.Range) int { return a.From.Compare(b.From) }).From.Unix()
 	to := slices.MaxFunc(old, func(a, b verify.Range) int { return a.To.Compare(b.To) }).To.Unix()
+	// The command line repeats the options of this run. Only the range is new, and it has exact Unix seconds, because a
+	// relative time such as -6h would have moved.
 	r.line("Prometheus can import the samples that are older than three hours. Replace the range of this command by")
 	r.line("  --from %d --to %d --heal --openmetrics gap-%d.om", from, to, from)
 	r.line("and run it. Then create blocks in DATA, the data directory of Prometheus:")
