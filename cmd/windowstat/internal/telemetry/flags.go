@@ -24,11 +24,13 @@ import (
 // Options has the options of a command that serves statistics. The flags of [Options.Flags] set them.
 type Options struct {
 	// Exporter has the options of the exporters. [Start] ignores a push and a comparison without a URL.
-	Exporter  exporter.Options
+	Exporter exporter.Options
+	// Listen has the addresses of the pages. If it is empty, Start uses DefaultListen.
 	Listen    []string        // addresses of the pages
 	WebConfig *webconfig.File // TLS and passwords of the pages; nil for none
 	Profiles  bool            // serve /debug/pprof/
 
+	// The flags check these texts, and [Options.Logger] uses them.
 	level  string // of messages
 	format string // of messages
 	deltas bool   // send OTLP with delta temporality
@@ -54,6 +56,7 @@ func (o *Options) Flags() flags.Set {
 // [Options.Flags] except for limits, for labels that only counting commands have, for the metric log, and for the
 // comparison with it.
 func (o *Options) ServeFlags() flags.Set {
+	// pageFlags returns a new set each time, so the deletion does not affect other commands.
 	pages := slices.DeleteFunc(o.pageFlags(), func(f flags.Flag) bool {
 		return f.Name == "limits.file" || f.Name == "metrics.by" || f.Name == "metrics.opentelemetry"
 	})
@@ -121,6 +124,7 @@ func (o *Options) messageFlags() flags.Set {
 // without it.
 func (o *Options) logFlags() flags.Set {
 	log := &o.Exporter.Log
+	// A user who sets a size or an age without a directory expects a log, so the flag alone is an error.
 	needs := []string{"metric-log.dir"}
 	return flags.Set{
 		{
@@ -147,8 +151,11 @@ func (o *Options) logFlags() flags.Set {
 // pushFlags returns the flags of the pushes. Each kind has four flags, for one server. A program that uses package
 // exporter can push to several servers of a kind.
 func (o *Options) pushFlags() (all flags.Set) {
+	// The flags store pointers to the elements, so all elements must exist before. Those without a URL are removed
+	// later by exporter.
 	o.Exporter.Push = make([]push.Options, len(pushKinds))
 	for i, kind := range pushKinds {
+		// The URL enables a push. Without it, the other flags of its kind are errors.
 		p, needs := &o.Exporter.Push[i], []string{kind.prefix + "url"}
 		p.Format, p.Histogram = kind.format, kind.format == push.OTLP // every OTLP receiver accepts histograms
 		all = append(all, flags.Set{
@@ -228,6 +235,7 @@ func (o *Options) exporter() exporter.Options {
 	x := o.Exporter
 	x.Push = slices.Clone(x.Push)
 	if o.deltas {
+		// OTLP is the last kind of push, see pushKinds.
 		x.Push[len(x.Push)-1].Format = push.OTLPDelta
 	}
 	x.Push = slices.DeleteFunc(x.Push, func(p push.Options) bool { return p.URL == "" })
@@ -237,10 +245,14 @@ func (o *Options) exporter() exporter.Options {
 
 // flagged returns an error of package exporter with the fields that the flags name in Flag.Of. It replaces the number
 // of a push, which users of flags do not see, by the prefix of its flags.
+//
+// For example, with --otlp.url as the only push, package exporter reports Push[0].URL, and flagged replaces it by
+// otlp..URL, which --otlp.url has in Of.
 func (o *Options) flagged(err error) error {
 	var names []string
 	for i, p := range o.Exporter.Push {
 		if p.URL != "" {
+			// names has two elements for each push, so half of its length is the number of the next push.
 			names = append(names, fmt.Sprintf("Push[%d]", len(names)/2), pushKinds[i].prefix)
 		}
 	}

@@ -50,15 +50,21 @@ type Telemetry struct {
 	// metric log if there is one.
 	Banner string
 
+	// ready is the state that /-/ready reports.
 	ready   atomic.Bool
 	working context.Context // ends the goroutines of work, before the exporters end
 	end     context.CancelFunc
-	work    sync.WaitGroup
-	finish  func() error // ends the exporters
+	// work has the goroutines that Finish waits for: the reload of limits and the saves of earned names.
+	work   sync.WaitGroup
+	finish func() error // ends the exporters
 }
 
 // Start binds the ports, creates the Collector, and starts the exporters and the pages. After an error nothing is
 // running. /-/ready returns 503 until [Telemetry.Ready] is called.
+//
+// The order of the steps matters. An occupied port or an invalid file must fail before the process opens the metric
+// log, because a second process must not touch the log of the first. The Collector must exist before the pages that
+// show it.
 func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	logger := o.Logger(stderr)
 	// Bind the ports first. Then a second process with the same flags fails before it opens the files of the log.
@@ -68,6 +74,7 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	}
 	bounds := server.Pages()
 	bounds.Proxies, bounds.Conns = o.Exporter.Seconds.Proxies, max(1, bounds.Conns/len(addresses))
+	// All addresses share the connections that the pages may have, so each address gets an equal part.
 	listeners, err := bounds.Listen(logger, addresses...)
 	if err != nil {
 		return nil, fmt.Errorf("--web.listen-address: %w", err)
@@ -81,9 +88,12 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	}
 	t := &Telemetry{Exporter: x, Logger: logger, finish: x.Start()}
 	t.working, t.end = context.WithCancel(context.Background())
+	// Without a file of limits, SIGHUP keeps its default action: it ends the process.
 	if x.Limits != nil {
 		t.reloadOnHangup()
 	}
+	// The exporter creates the server with the settings that its pages need. This package adds the probe, the profiles
+	// and the protection by a web configuration.
 	pages := x.Server()
 	pages.Handler = t.handler(pages.Handler, o.Profiles)
 	if o.WebConfig != nil {
@@ -114,6 +124,8 @@ func nameInstance(o *exporter.Options, listening net.Addr) {
 		return
 	}
 	for i := range o.Push {
+		// Copy the map before the change, because the caller's options may be used again. A label that the user has
+		// given replaces the default.
 		labels := map[string]string{"instance": net.JoinHostPort(host, port)}
 		maps.Copy(labels, o.Push[i].Labels)
 		o.Push[i].Labels = labels
@@ -128,6 +140,7 @@ func nameInstance(o *exporter.Options, listening net.Addr) {
 // the command line may have a URL with a token.
 func (t *Telemetry) handler(pages http.Handler, profiles bool) http.Handler {
 	mux := http.NewServeMux()
+	// Index also serves the named profiles below the path, such as /debug/pprof/heap.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
@@ -147,6 +160,8 @@ func (t *Telemetry) handler(pages http.Handler, profiles bool) http.Handler {
 
 // reloadOnHangup reads the file of limits again after each SIGHUP.
 func (t *Telemetry) reloadOnHangup() {
+	// A buffer of one signal is sufficient: a signal during a reload causes another reload, and further ones are
+	// merged.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	t.work.Go(func() {
@@ -163,6 +178,8 @@ func (t *Telemetry) reloadOnHangup() {
 }
 
 // Finish ends the exporters, after they have received the last second. The pages continue until [Telemetry.Stop].
+//
+// The goroutines of work end first, because the last save of earned names needs the open metric log.
 func (t *Telemetry) Finish() error {
 	t.end()
 	t.work.Wait()
@@ -213,6 +230,8 @@ func (t *Telemetry) KeepNames(names *httpstat.Names) {
 	t.work.Go(func() {
 		ticker := time.NewTicker(saveNamesInterval)
 		defer ticker.Stop()
+		// Log only the first of consecutive failures, because a full disk would otherwise cause a message each minute.
+		// The last iteration saves the names at the end of the process.
 		for last, failing := false, false; !last; {
 			select {
 			case <-ticker.C:
