@@ -1,6 +1,16 @@
 // Package webconfig adds the TLS settings, headers and passwords of a web configuration file to a server. The file has
 // the format of Prometheus's exporters, whose toolkit reads and validates it. This package checks the passwords itself:
 // a client that guesses passwords delays only itself, and not clients with a right password.
+//
+// The protection of a request has four steps. The first failing step determines the response:
+//
+//	response headers of the file            added to all responses, also to refusals
+//	paths of probes (/-/healthy, /-/ready)  served without a password
+//	password                                401 if wrong or absent; 429 if too many of a host wait
+//	rate limit of the file                  429 if exhausted
+//
+// The file can change while the server runs. Passwords, headers, certificates and the rate limit follow within a
+// second; whether there is TLS or HTTP/2 is fixed at the start.
 package webconfig
 
 import (
@@ -33,7 +43,9 @@ import (
 // previous configuration stays in effect. Create a File with [Open]. It is safe for concurrent use after
 // [File.Protect].
 type File struct {
-	path  string
+	// path is as the user wrote it. Paths within the file are relative to its directory.
+	path string
+	// log omits repeated messages, because an invalid file is read again each second.
 	log   logonce.Logger
 	state atomic.Pointer[state] // the last valid configuration
 }
@@ -45,16 +57,22 @@ const (
 
 // state is a valid configuration.
 type state struct {
+	// Config is the file as the toolkit defines it. Users maps names to bcrypt hashes.
 	web.Config
 	source
-	tls       *tls.Config // nil without TLS
+	// tls is nil if the file has no TLS settings.
+	tls *tls.Config // nil without TLS
+	// passwords and limiter are new after each change of the file. Passwords must then be verified again, and the limit
+	// begins with a full burst.
 	passwords *passwords
 	limiter   *rate.Limiter // of all requests
 }
 
 // source is the content of the file and of the files that it names.
 type source struct {
-	content       []byte
+	content []byte
+	// cert and key are the server's certificate and its private key. ca has the authorities for certificates of
+	// clients. Each of them is nil if the file does not name it.
 	cert, key, ca []byte
 }
 
@@ -85,6 +103,8 @@ func read(path string, last *state) (s *state, err error) {
 	// HTTP/2 is off by default. Other exporters enable it by default.
 	versions := web.TLSConfig{MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS13}
 	s = &state{Config: web.Config{TLSConfig: versions}}
+	// smallfile refuses everything but small regular files. A pipe as the file would block, and a device may have no
+	// end.
 	if s.content, err = smallfile.Read(path, maxSize); err != nil {
 		return nil, err
 	}
@@ -92,6 +112,7 @@ func read(path string, last *state) (s *state, err error) {
 		return nil, err
 	}
 	c := &s.TLSConfig
+	// Relative paths within the file are relative to its directory, as in Prometheus.
 	c.SetDirectory(filepath.Dir(path))
 	for _, x := range []struct {
 		path string
@@ -143,6 +164,7 @@ func (s *state) tlsConfig() (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The function of the toolkit parses the certificate at each call. Call it once, and keep the result.
 	cert, err := t.GetCertificate(nil)
 	if err != nil {
 		return nil, err
@@ -202,6 +224,8 @@ func (f *File) Protect(server *http.Server, proxies []netip.Prefix, logger *slog
 		if t == nil {
 			return nil, errors.New("the web configuration has no certificate any more")
 		}
+		// The configuration is shared by all handshakes, so a copy gets the protocols. They are those of the start,
+		// because the server's HTTP/2 cannot be turned on later.
 		t = t.Clone()
 		t.NextProtos = protocols
 		return t, nil
@@ -222,6 +246,7 @@ var open = map[string]bool{"/-/healthy": true, "/-/ready": true}
 // ServeHTTP implements http.Handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.file.state.Load()
+	// The headers include security headers such as Strict-Transport-Security, which refusals need, too.
 	for name, value := range s.HTTPConfig.Header {
 		w.Header().Set(name, value)
 	}
@@ -249,6 +274,7 @@ func (g *guard) admit(s *state, r *http.Request) int {
 	if len(s.Users) == 0 {
 		return http.StatusOK
 	}
+	// Only basic authentication is supported, as in the exporters of Prometheus.
 	user, password, ok := r.BasicAuth()
 	if !ok {
 		return http.StatusUnauthorized
@@ -264,6 +290,7 @@ func (g *guard) admit(s *state, r *http.Request) int {
 			status = http.StatusOK
 		}
 	}); err != nil {
+		// The queue of the host is full, or the client has disconnected.
 		return http.StatusTooManyRequests
 	}
 	return status

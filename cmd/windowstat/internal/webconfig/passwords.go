@@ -16,9 +16,15 @@ import (
 // passwords checks the passwords of the users of a file. A comparison with bcrypt takes about fifty milliseconds of CPU
 // time, so the last verified password of each user is cached, as a hash keyed with the bcrypt hash. The cached hash is
 // useless without the bcrypt hash. Wrong passwords are not cached.
+//
+// The cache is part of the configuration that was loaded with the hashes, so a new configuration has an empty cache.
+// The checks take two steps: isVerified is cheap and runs for each request, and compare is expensive and runs in a
+// fairQueue.
 type passwords struct {
 	hashes map[string]config.Secret // by user
-	any    config.Secret            // for comparisons of unknown users, which must take as long
+	// any is one of the hashes. All hashes of a file usually have the same cost, so a comparison with any of them takes
+	// the usual time.
+	any config.Secret // for comparisons of unknown users, which must take as long
 
 	mu       sync.Mutex        // guards verified
 	verified map[string][]byte // hashes from sum, by user
@@ -44,6 +50,8 @@ func (p *passwords) isVerified(user, password string) bool {
 
 // compare reports whether a password is right, and caches a right one.
 func (p *passwords) compare(user, password string) bool {
+	// Compare the password of an unknown user, too. Otherwise the short time of the response would reveal that there is
+	// no such user.
 	hash, exists := p.hashes[user]
 	if !exists {
 		hash = p.any
@@ -59,6 +67,7 @@ func (p *passwords) compare(user, password string) bool {
 
 // sum returns the hash of a password for the cache, keyed with the user's bcrypt hash.
 func (p *passwords) sum(user, password string) []byte {
+	// An unknown user has the key "". No hash is cached for such a user, and hmac.Equal of nil and a sum is false.
 	h := hmac.New(sha256.New, []byte(p.hashes[user]))
 	h.Write([]byte(password))
 	return h.Sum(nil)
@@ -70,6 +79,9 @@ const maxGuesses = 64
 
 // fairQueue runs comparisons. Each host has one running comparison at a time, and all hosts share half of the
 // processors. Hosts therefore alternate, and many guesses of one host do not delay another one.
+//
+// A waiting comparison takes no processor time, only a goroutine and an entry in hosts. maxGuesses limits both for a
+// host.
 type fairQueue struct {
 	all *semaphore.Weighted
 
@@ -79,7 +91,9 @@ type fairQueue struct {
 
 // host is a client host with comparisons that run or wait.
 type host struct {
-	n   int // number of comparisons
+	// The entry is removed when n is 0, so the map has only hosts with a comparison.
+	n int // number of comparisons
+	// own has a weight of 1: one comparison of the host runs at a time.
 	own *semaphore.Weighted
 }
 
@@ -110,6 +124,8 @@ func (q *fairQueue) do(ctx context.Context, name string, compare func()) error {
 			delete(q.hosts, name)
 		}
 	}()
+	// Acquire own before all. In the opposite order, the waiting comparisons of one host would occupy all slots, and
+	// other hosts would wait for that host.
 	for _, s := range []*semaphore.Weighted{h.own, q.all} {
 		if err := s.Acquire(ctx, 1); err != nil {
 			return err
