@@ -41,6 +41,7 @@ const headerSlop = 4 << 10
 
 // Listen starts a server with the handler h on an address, host:port.
 func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Server, error) {
+	// A client of HTTP/2 can send many small frames on one connection. Count them before net/http allocates memory.
 	if b.HTTP2 {
 		b.Intake = netlimit.LimitFrames
 	}
@@ -52,6 +53,8 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(b.HTTP2)
 	// No deadline for a whole request or response: both may stream.
+	// The http.Server limits the parts of a request: ReadHeaderTimeout the headers, netlimit.Bodies the body, and
+	// IdleTimeout the time until the next request.
 	server := &http.Server{
 		Protocols:         protocols,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
@@ -70,8 +73,10 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 // Start starts a server on listeners, with TLS if h has a TLS configuration. The server has ended when it has stopped
 // on all listeners.
 func Start(h *http.Server, listeners ...net.Listener) *Server {
+	// Ended is a context, so that callers can combine it with other events by context.AfterFunc.
 	ended, end := context.WithCancel(context.Background())
 	s := &Server{Ended: ended, http: h, at: listeners[0].Addr()}
+	// The certificate is in the TLS configuration, so ServeTLS needs no files.
 	serve := h.Serve
 	if h.TLSConfig != nil {
 		serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
@@ -99,6 +104,7 @@ func (s *Server) Address() string { return s.at.String() }
 func (s *Server) Stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
+	// Shutdown closes the listeners first, so no new client connects while running requests end.
 	err := s.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = errors.Join(fmt.Errorf("requests were still running %v after the signal to stop", shutdownTimeout),
