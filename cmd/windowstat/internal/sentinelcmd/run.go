@@ -1,5 +1,8 @@
 // Package sentinelcmd runs windowstat sentinel: it follows Sentinel's metric logs with package sentinellog, and serves
 // and pushes their seconds with package exporter.
+//
+// The command has no Collector of its own calls: each second is exported with the numbers of the log. Therefore it has
+// no flags for limits, and it writes no metric log.
 package sentinelcmd
 
 import (
@@ -43,6 +46,7 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	_, _ = fmt.Fprintf(stdout, "sentinel    %s\n%s", x.Sentinel.Dir, t.Banner)
+	// The context ends after a signal, or when the server of the pages ends. Stop returns the error of the server.
 	<-t.Ready(ctx).Done()
 	return t.Stop()
 }
