@@ -13,7 +13,11 @@ import (
 
 // Answers has the findings of a range, in the form in which they are printed. Onsets and Trials are nil if the command
 // did not search for them.
+//
+// The same Answers are printed as text, as JSON and as HTML, so all three have the same numbers. The text and the HTML
+// are made of tables; JSON has the fields.
 type Answers struct {
+	// An empty list that is not nil means that the search found nothing, and is printed.
 	Onsets []Onset  `json:"onsets,omitzero"`
 	Trials []Trial  `json:"backtest,omitzero"`
 	Notes  []string `json:"notes,omitempty"` // why the findings may be incomplete
@@ -39,6 +43,7 @@ func (t *table) add(cells ...any) {
 	for _, c := range cells {
 		text := fmt.Sprint(c)
 		if at, ok := c.(time.Time); ok {
+			// A resource without a busiest second has the zero time.
 			if text = at.Format(logquery.TimeLayout); at.IsZero() {
 				text = "-"
 			}
@@ -141,6 +146,7 @@ func (a *Answers) WriteTable(w io.Writer) error {
 		}
 		fmt.Fprintln(columns, t.Title)
 		for _, row := range append([][]string{t.Head}, t.Rows...) {
+			// A table without rows has no header, only the text of Empty. Notes have no header at all.
 			if len(row) > 0 && len(t.Rows) > 0 {
 				fmt.Fprintln(columns, strings.Join(row, "\t"))
 			}

@@ -74,6 +74,8 @@ func (s *Seconds) Backtest(limit collector.Limit) []Trial {
 	for _, r := range s.resources() {
 		if limit.Matches(r.name) && (r.name != collector.Other || limit.Resource == collector.Other) {
 			t := s.excess(r, value, limit.Count, add)
+			// The text of a limit has its resource and grade. The count is added, because two limits may differ only in
+			// it.
 			t.Limit = fmt.Sprintf("%s %d", limit, limit.Count)
 			all = append(all, t)
 		}
@@ -96,6 +98,7 @@ func (s *Seconds) excess(
 	t := Trial{Log: r.log.name, Resource: r.name, Spans: []Span{}}
 	for i := range r.rows {
 		x := &r.rows[i]
+		// The rows include the seconds around the range, which onsets need.
 		if x.at < s.From || x.at > s.To {
 			continue
 		}
@@ -109,6 +112,7 @@ func (s *Seconds) excess(
 			continue
 		}
 		t.Seconds, t.Refused = t.Seconds+1, add(t.Refused, over)
+		// Begin a new span, unless this second continues the last one. A second without a row interrupts a span.
 		if n := len(t.Spans); n == 0 || at.Sub(t.Spans[n-1].To) != time.Second {
 			t.Spans = append(t.Spans, Span{From: at})
 		}

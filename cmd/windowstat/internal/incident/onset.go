@@ -19,6 +19,8 @@ import (
 // A burst of up to three seconds is therefore not a change. Neither is a variation that also occurs in the ten minutes
 // before, such as a job in each minute. Errors in the ten minutes hide later changes, so the range should begin well
 // before the first complaint.
+//
+// The help of windowstat onset states these numbers, too. Change both together.
 const (
 	runSeconds    = 5  // length of a run of seconds
 	runChanged    = 4  // seconds of a run that must be distant from the median
@@ -63,6 +65,8 @@ func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 				o.Changes = append(o.Changes, c)
 			}
 		}
+		// The first change determines the order. Later changes of the same resource are often consequences of it: calls
+		// that hang first raise the calls in flight, and then lower the passes.
 		if len(o.Changes) > 0 {
 			slices.SortStableFunc(o.Changes, func(a, b Change) int { return a.Time.Compare(b.Time) })
 			o.Time = o.Changes[0].Time
@@ -78,6 +82,7 @@ func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 		x := &all[i]
 		x.Rank = 1
 		for j := range all {
+			// apart is positive if x is later. Only then is the onset j counted for the rank of x.
 			apart := x.Time.Sub(all[j].Time)
 			within := time.Second
 			if all[j].resource.log.host != x.resource.log.host {
@@ -106,6 +111,7 @@ func (r *resource) points(column int) (list []point) {
 		for len(rows) > 0 && rows[0].at < at { // rows are out of order if Sentinel's clock was set back
 			rows = rows[1:]
 		}
+		// The zero row is a second without calls.
 		x := row{}
 		if len(rows) > 0 && rows[0].at == at {
 			x = rows[0]
@@ -125,6 +131,7 @@ func (s *Seconds) change(r *resource, column int) (c Change, ok bool) {
 	if begin < minBaseline {
 		return c, false
 	}
+	// The median ignores short bursts in the time before, which an average would include.
 	baseline := median(list[:begin])
 	// Search for a rise and for a fall. If there are both, the earlier one is the change.
 	for _, sign := range []float64{1, -1} {
@@ -132,6 +139,7 @@ func (s *Seconds) change(r *resource, column int) (c Change, ok bool) {
 		for i := range begin - runSeconds + 1 {
 			largest = max(largest, distance(list[i:i+runSeconds], baseline, sign))
 		}
+		// The three conditions on the distance have one limit, the largest of the three.
 		limit := max(distanceRatio*largest, baseline/2, floors[column])
 		for i := begin; i+runSeconds <= len(list) && list[i].at <= s.To; i++ {
 			// The first second must be distant itself. Otherwise the run could begin with the second before the change,
@@ -158,6 +166,7 @@ func distance(five []point, from, sign float64) float64 {
 		all[i] = sign * (p.v - from)
 	}
 	slices.Sort(all[:])
+	// The slice is in ascending order, so this element and the runChanged-1 elements after it reach the distance.
 	return all[runSeconds-runChanged]
 }
 

@@ -52,16 +52,20 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 	for _, l := range s.logs { // the charts begin with the first log and end with the last one
 		first, last = min(first, l.first), max(last, min(l.last, s.To))
 	}
+	// The page has the same charts as the live page. It gets its seconds from the file instead of a feed.
 	rec := live.Recording{Title: r.Title, First: first, Seconds: int(last - first + 1)}
+	// The browser may be in a different zone. It shows times in the zone of the selection, with this fixed offset.
 	_, offset := s.time(s.From).Zone()
 	rec.Offset = time.Duration(offset) * time.Second
 	// Reports are sent by mail, so their size is bounded.
 	shown := s.ranked(r.Answers.Onsets)
+	// A long range leaves fewer resources for the same size. minShown keeps a report useful even then.
 	if n := max(maxCells/rec.Seconds, minShown); len(shown) > n {
 		r.Answers.Notes = append(r.Answers.Notes,
 			fmt.Sprintf("the charts and the table of resources have %d of %d resources", n, len(shown)))
 		shown = shown[:n]
 	}
+	// The total of the page is the sum of the totals of all logs, each with the inbound calls of one process.
 	totals := []*resource{}
 	for _, l := range s.logs {
 		if total := l.byName[collector.InboundTotal]; total != nil {
@@ -86,6 +90,7 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 	if err := page.Execute(&above, r.tables(s)); err != nil {
 		return err
 	}
+	// The report is the only user of Above: the tables precede the charts of the live page.
 	rec.Above = template.HTML(above.String()) // the template has escaped it
 	return rec.WriteHTML(w)
 }
@@ -93,6 +98,7 @@ func (r *Report) Write(w io.Writer, s *Seconds) error {
 // ranked returns the resources of all logs in the order of the charts: first those with an onset, by rank, then those
 // with the most failed calls, then those with the most passed calls.
 func (s *Seconds) ranked(onsets []Onset) []*resource {
+	// Onsets are in the order of their times, so the index of an onset is also its position in the charts.
 	rank := map[*resource]int{} // negative for an onset, which sorts before the 0 of all others
 	for i, o := range onsets {
 		rank[o.resource] = i - len(onsets)
@@ -113,6 +119,7 @@ func recorded(first int64, seconds int, all ...*resource) live.Recorded {
 	}
 	for _, r := range all {
 		for _, x := range r.rows {
+			// Rows outside of the charts are ignored: the seconds after the range are read for onsets only.
 			if i := x.at - first; i >= 0 && i < int64(seconds) {
 				for k, n := range x.v {
 					v := int64(n)

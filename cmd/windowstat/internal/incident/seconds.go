@@ -34,6 +34,7 @@ const maxRows = 5_000_000
 // Seconds has the rows of the range and of the seconds around it, in memory, by log and resource. Create it with
 // [Read].
 type Seconds struct {
+	// The rows also include Before seconds earlier and a few seconds later.
 	From, To int64          // Unix times of the first and the last second
 	Zone     *time.Location // for output: the offset of From, so that all times of an incident have the same one
 	logs     []*log
@@ -41,24 +42,31 @@ type Seconds struct {
 
 // log has the rows of one log, the seconds of one process on one host.
 type log struct {
-	name        string // such as shop or shop.pid12; the directory precedes it if two logs have the same name
-	host        int    // index of the directory; clocks of different hosts may differ
-	first, last int64  // Unix times of its first and last second, limited to the seconds that were read
+	// The name is printed with each finding.
+	name string // such as shop or shop.pid12; the directory precedes it if two logs have the same name
+	// Onsets on different hosts need a larger distance to have an order, because the hosts have separate clocks.
+	host        int   // index of the directory; clocks of different hosts may differ
+	first, last int64 // Unix times of its first and last second, limited to the seconds that were read
 	resources   []*resource
-	byName      map[string]*resource // resources, and the total of inbound calls
+	// byName finds the resource of a row. It also has the total of inbound calls. The total is not in resources,
+	// because findings about the total would repeat the findings about resources.
+	byName map[string]*resource // resources, and the total of inbound calls
 }
 
 // resource has the rows of a resource in a log, in the order of their seconds. A second without calls has no row.
 type resource struct {
-	name   string
-	log    *log
-	rows   []row
+	name string
+	log  *log
+	// rows has gaps: a reader must compare the second of each row instead of its index.
+	rows []row
+	// passed and failed determine the order of the charts in a report.
 	passed int64 // in all rows
 	failed int64 // blocked calls and exceptions in all rows
 }
 
 // row has the Unix time of a second and its numbers. Numbers are limited to 2^31-1, which saves half of the memory.
 type row struct {
+	// A row has 4 bytes for each number instead of 8, because maxRows of them must fit into memory.
 	at int64
 	v  [columns]int32
 }
@@ -90,7 +98,10 @@ func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Se
 	s := &Seconds{From: all[0].From.Unix(), To: all[0].To.Unix(), Zone: time.FixedZone(name, offset)}
 	n := 0
 	for host, sel := range all {
+		// The query of the selection has the range and the process ids. Change a copy, because the caller keeps the
+		// selection.
 		query := sel.Query
+		// Read more than the range: the time before is the baseline, and the seconds after complete the last run.
 		query.From, query.To = sel.From.Add(-Before*time.Second), sel.To.Add(after*time.Second)
 		if sel.Match != nil {
 			// A report needs the total of inbound calls with any selection of resources.
@@ -100,8 +111,10 @@ func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Se
 		if err != nil {
 			return nil, err
 		}
+		// A directory may have the logs of several applications and processes. Each pair has a separate log.
 		logs := map[metriclog.Log]*log{}
 		err = rows.Each(ctx, func(r *metriclog.Row) error {
+			// The limit is on all logs together. The error ends the reading before memory is exhausted.
 			if n++; n > maxRows {
 				return fmt.Errorf("more than %d rows; select fewer with --from, --to or --resource", maxRows)
 			}
@@ -131,6 +144,7 @@ func Read(ctx context.Context, all []*logquery.Selection, stderr io.Writer) (*Se
 // open adds a log, whose first row was just read.
 func (s *Seconds) open(id metriclog.Log, host int, sel *logquery.Selection) *log {
 	l := &log{name: id.String(), host: host, byName: map[string]*resource{}}
+	// Read the times of the log of this process only: another process may have started or ended at a different time.
 	own := metriclog.Searcher{Dir: sel.Searcher.Dir, App: id.App}
 	first, last, _ := own.Span(id.PID) // the log was read just now
 	l.first, l.last = max(first.Unix(), s.From-Before), min(last.Unix(), s.To+after)
@@ -177,6 +191,7 @@ func (s *Seconds) time(at int64) time.Time { return time.Unix(at, 0).In(s.Zone) 
 // logs with less than a minute before the range to compare with.
 func (s *Seconds) Notes(onsets bool) (notes []string) {
 	for _, l := range s.logs {
+		// An onset needs a baseline. With less than a minute, hardly any variation is known, so the user is warned.
 		if n := max(0, s.From-l.first); onsets && n < 60 {
 			notes = append(notes, fmt.Sprintf("the log %s has only %d seconds before %s to compare with",
 				l.name, n, s.time(s.From).Format(logquery.TimeLayout)))

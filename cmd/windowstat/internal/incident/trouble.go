@@ -16,10 +16,14 @@ const usualEvery = 60
 //
 // The log has neither the slowest calls nor the ages of calls. Therefore troubles finds a hang only if no call ends,
 // and a slowdown only in the average response time.
+//
+// The rule compares a window of seconds with the usual numbers of the resource. troubles moves the window over the
+// recording, one second at a time, and joins consecutive windows with the same kind of trouble.
 func (r *resource) troubles(first int64, seconds int) (list []live.RecordedTrouble) {
 	all := r.seconds(first, seconds)
 	var usual trouble.Usual
 	due := 0
+	// end is the first second after the window.
 	for end := trouble.Window; end <= seconds; end++ {
 		c := trouble.Current{Seconds: all[end-trouble.Window : end], InFlight: all[end-1].InFlight}
 		found := trouble.Find(&usual, c)
@@ -31,8 +35,10 @@ func (r *resource) troubles(first int64, seconds int) (list []live.RecordedTroub
 		if len(found) == 0 {
 			continue
 		}
+		// Find returns the trouble in descending order of importance.
 		worst := found[0]
 		x := live.RecordedTrouble{First: end - 1, End: end, Kind: int(worst.Kind), Text: trouble.Words(found)}
+		// The kind determines the rank first, and then the severity within the kind. No severity reaches 1e12.
 		x.Rank = float64(worst.Kind)*1e12 + worst.Severity()
 		if n := len(list); n > 0 && list[n-1].End == end-1 && list[n-1].Kind == x.Kind {
 			last := &list[n-1]
