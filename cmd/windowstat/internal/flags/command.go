@@ -16,6 +16,7 @@ import (
 // values keep the arguments of the run.
 func (s Set) Command(c *cli.Command) *cli.Command {
 	for _, f := range s {
+		// With a GenericFlag, the library leaves the parsing of the text to [Value.Set].
 		c.Flags = append(c.Flags, &cli.GenericFlag{
 			Name: f.Name, Value: f.Value, Category: f.Category,
 			Usage: f.Usage, DefaultText: cmp.Or(f.Default, f.Value.def),
@@ -24,6 +25,7 @@ func (s Set) Command(c *cli.Command) *cli.Command {
 	c.Flags = append(c.Flags, helpFlag())
 	c.HideHelp = true // the help flag of the library is a global variable, and each run would write to it
 	c.CustomHelpTemplate = escape(commandHelp(c))
+	// The library calls Before after it has parsed the arguments, so variables fill in only flags that are absent.
 	c.Before = func(*cli.Context) error {
 		s.readVariables()
 		return nil
@@ -43,6 +45,7 @@ func App(app *cli.App, version *cli.Command) *cli.App {
 	app.CustomAppHelpTemplate = escape(appHelp(app))
 	app.OnUsageError = usageError(app.Flags)
 	app.ExitErrHandler = func(*cli.Context, error) {} // the library's handler would end the process
+	// The library runs this action without a command, and with a command that does not exist.
 	app.Action = func(c *cli.Context) error {
 		if name := c.Args().First(); name != "" {
 			return unknownCommand(app, name)
@@ -88,6 +91,9 @@ func helpCommand(app *cli.App) *cli.Command {
 // positional arguments. The library stops parsing flags at the first other argument, so it would take the flag in "top
 // host:9719 --once" for an address. arrange also replaces --help and --version before the command by the commands with
 // these names.
+//
+// For example, arrange returns "top --once -- host:9719" for "top host:9719 --once". It leaves an unknown command
+// unchanged, because the action of the root command reports it.
 func arrange(app *cli.App, args []string) []string {
 	for i, arg := range args[1:] {
 		if !strings.HasPrefix(arg, "-") {
@@ -113,6 +119,7 @@ func arrangeFlags(flags []cli.Flag, args []string) []string {
 	var first, rest []string
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
+		// After "--" every argument is positional, even if it begins with a dash.
 		if arg == "--" {
 			rest = append(rest, args[i+1:]...)
 			break
@@ -128,6 +135,7 @@ func arrangeFlags(flags []cli.Flag, args []string) []string {
 			return first // the library reports it
 		case f.Names()[0] == "help":
 			return []string{arg} // the library would treat the next argument as a subcommand
+		// The next argument is the text of the flag, even if it begins with a dash, as in --from -15m.
 		case takesText(f) && !strings.Contains(arg, "="):
 			if i++; i == len(args) {
 				return first // the library reports that the text is missing
@@ -150,6 +158,7 @@ func flagOf(flags []cli.Flag, arg string) cli.Flag {
 
 // valueOf returns the value of a flag. It is nil for --help and --version, because these have no Value.
 func valueOf(f cli.Flag) *Value {
+	// All GenericFlags are from Set.Command, so they have a *Value.
 	if g, ok := f.(*cli.GenericFlag); ok {
 		return g.Value.(*Value)
 	}
@@ -167,6 +176,8 @@ func takesText(f cli.Flag) bool {
 // first one suggests an existing flag.
 func usageError(flags []cli.Flag) cli.OnUsageErrorFunc {
 	return func(_ *cli.Context, err error, _ bool) error {
+		// Package flag has no types for these errors, so the text is compared. A test would notice a change of the
+		// text.
 		if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
 			suggestion := cmp.Or(cli.SuggestFlag(flags, name, true), "--help")
 			err = fmt.Errorf("there is no flag %s; did you mean %s?", Name(name), suggestion)

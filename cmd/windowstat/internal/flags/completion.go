@@ -64,6 +64,7 @@ func complete(app *cli.App, words []string) error {
 	}
 	last := len(words) - 1
 	for _, s := range suggest(app, words[:last], words[last]) {
+		// The shell expects only words that continue the typed one.
 		if !strings.HasPrefix(s.word, words[last]) {
 			continue
 		}
@@ -86,6 +87,7 @@ type suggestion struct{ word, description string }
 //   - after --: nothing.
 func suggest(app *cli.App, before []string, word string) []suggestion {
 	isFlag := strings.HasPrefix(word, "-")
+	// The first word without a dash is the command, because the flags of the root command take no texts.
 	i := slices.IndexFunc(before, func(s string) bool { return !strings.HasPrefix(s, "-") })
 	switch {
 	case slices.Contains(before, "--"):
@@ -104,6 +106,7 @@ func suggest(app *cli.App, before []string, word string) []suggestion {
 			return textSuggestions(flagOf(c.Flags, name), name+"=")
 		}
 	}
+	// A flag before the cursor that lacks its text takes precedence: the next word must be the text.
 	if awaits := awaitingText(c.Flags, before[i+1:]); awaits != nil {
 		return textSuggestions(awaits, "")
 	}
@@ -146,6 +149,7 @@ func commandSuggestions(app *cli.App) (all []suggestion) {
 // flagSuggestions suggests flags, each with its usage as the description.
 func flagSuggestions(flags []cli.Flag) (all []suggestion) {
 	for _, f := range flags {
+		// The backquotes mark the name of the text for the help. They have no meaning in a shell.
 		usage := strings.ReplaceAll(f.(cli.DocGenerationFlag).GetUsage(), "`", "")
 		all = append(all, suggestion{Name(f.Names()[0]), usage})
 	}

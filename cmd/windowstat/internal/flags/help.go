@@ -34,6 +34,7 @@ func appHelp(app *cli.App) string {
 	section(&b, "VERSION", app.Version)
 	section(&b, "DESCRIPTION", app.Description)
 	b.WriteString("\nCOMMANDS:\n")
+	// The names of commands are short, so their usages are aligned in a second column.
 	widest := 0
 	for _, c := range app.Commands {
 		widest = max(widest, len(strings.Join(c.Names(), ", ")))
@@ -128,6 +129,7 @@ func placeholder(usage string) string {
 	_, after, _ := strings.Cut(usage, "`")
 	name, _, _ := strings.Cut(after, "`")
 	if name == "" {
+		// The usage names no text.
 		return "VALUE"
 	}
 	return name
@@ -139,8 +141,10 @@ func wrap(text string, indentation int) string {
 	var b strings.Builder
 	column := 0
 	for word := range strings.FieldsSeq(text) {
+		// Count characters, not bytes: help texts contain characters such as … that take several bytes.
 		n := utf8.RuneCountInString(word)
 		switch {
+		// The first word of a line has no space before it and is never moved to another line.
 		case column == 0:
 		case column+1+n > width:
 			b.WriteString("\n")

@@ -14,12 +14,14 @@ import (
 // ParseNetwork parses an IP address or a network in CIDR notation. An address is a network that contains only itself.
 func ParseNetwork(s string) (netip.Prefix, error) {
 	network, err := netip.ParsePrefix(s)
+	// An IPv6 zone, as in fe80::1%eth0, has a meaning only on one host, and a Prefix cannot have one.
 	if address, addrErr := netip.ParseAddr(s); addrErr == nil && address.Zone() == "" {
 		network, err = netip.PrefixFrom(address, address.BitLen()), nil
 	}
 	if err != nil {
 		return network, fmt.Errorf("%q is not an address or a network, such as 10.0.0.7 or 10.0.0.0/8", s)
 	}
+	// 10.0.0.7/8 is accepted and means 10.0.0.0/8.
 	return network.Masked(), nil
 }
 
@@ -46,6 +48,7 @@ func ParseClient(path string) (*http.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	// Receivers can identify windowstat in their logs by this name.
 	agent := config.WithUserAgent("windowstat/" + collector.Version())
 	client, err := config.NewClientFromConfig(*options, "windowstat", agent)
 	if err != nil {

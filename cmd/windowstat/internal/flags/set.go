@@ -33,7 +33,9 @@ import (
 // The package of the options checks Timeout. [Set.Check] reports an error of this check as an error of --timeout,
 // unless it has already reported that the text of the flag is wrong.
 type Flag struct {
-	Name  string
+	// Name is the name without dashes. A name of one letter has one dash, all others have two.
+	Name string
+	// Value parses the text of the flag into a field of the options.
 	Value *Value
 	// Usage is a noun phrase or an imperative. A word in backquotes is the name of the flag's text in --help.
 	Usage string
@@ -80,12 +82,16 @@ func (s Set) Check(c *cli.Context, checks ...error) error {
 	if c.Command.ArgsUsage == "" && c.Args().Present() {
 		errs = append(errs, fmt.Errorf("%s takes no arguments, got %q", c.Command.Name, c.Args().Slice()))
 	}
+	// wrong has the flags with an error of this function. Package checks of their fields would report the same cause
+	// again.
 	wrong := map[string]bool{}
 	for _, f := range s {
+		// A flag that was not given has a valid default, and its conditions do not apply.
 		if !f.Value.isSet() {
 			continue
 		}
 		problems := f.Value.problems(f.Zero)
+		// One missing flag is enough for the message, because the flags in Needs often need each other.
 		for _, needed := range f.Needs {
 			if names := strings.Split(needed, "|"); !slices.ContainsFunc(names, s.IsSet) {
 				problems = append(problems, fmt.Errorf("needs %s", Name(strings.Join(names, " or --"))))
@@ -117,6 +123,7 @@ func (s Set) Action(
 		if err := s.Check(c, check()); err != nil {
 			return err
 		}
+		// run may find errors that check cannot find, such as a directory without permission.
 		return s.Named(run(c.Context, c.App.Writer, c.App.ErrWriter))
 	}
 }
@@ -133,6 +140,7 @@ func (s Set) Named(err error) error {
 // of returns the flag that sets a field; nil if no flag sets it.
 func (s Set) of(field string) *Flag {
 	i := slices.IndexFunc(s, func(f Flag) bool {
+		// An error without a field belongs to no flag, even if a flag has no Of.
 		return field != "" && slices.Contains(strings.Fields(f.Of), field)
 	})
 	if i < 0 {

@@ -23,9 +23,11 @@ type Value struct {
 	isSwitch bool                    // the flag needs no text: --follow means --follow=true
 	isText   bool                    // the option is the text itself
 
+	// given is true after the first call of Set, even if the text is empty or wrong.
 	given bool
 	text  string // the last text
-	errs  []error
+	// errs has the errors of all texts of a repeatable flag.
+	errs []error
 }
 
 // Set parses a text that was given, and may be called repeatedly for a repeatable flag. It always returns nil, because
@@ -62,12 +64,15 @@ func (v *Value) isSet() bool {
 // problems returns the errors of a flag that is set. An explicit zero is an error unless allowZero is true: the zero
 // value of an option means its default, so the default would silently replace the zero.
 func (v *Value) problems(allowZero bool) []error {
+	// An empty text is usually a mistake in a script, such as an unset variable in --dir "$DIR".
 	if v.text == "" && !allowZero {
 		return []error{errors.New("is empty; leave it out")}
 	}
 	if len(v.errs) > 0 || allowZero || v.current == nil {
 		return v.errs
 	}
+	// A float64 is absent here: the check of the option decides whether 0 is valid. A share may be 0, and a rate may
+	// not.
 	switch x := v.current().(type) {
 	case int, int64, time.Duration:
 		if text := fmt.Sprint(x); text == "0" || text == "0s" {
@@ -124,6 +129,7 @@ func Bool(to *bool) *Value {
 // Number returns the Value of a number or a duration with the default n. --help does not show a default of zero,
 // because zero means that the option has no effect.
 func Number[T int | int64 | float64 | time.Duration](to *T, n T) *Value {
+	// Store the default now, so that the option is complete even if the flag is absent.
 	*to = n
 	v := &Value{current: func() any { return *to }, parse: store(to, parseNumber[T])}
 	if n != 0 {
@@ -138,6 +144,7 @@ func parseNumber[T int | int64 | float64 | time.Duration](text string) (n T, err
 	kind := "a whole number, such as 100"
 	switch any(n).(type) {
 	case int:
+		// Atoi accepts decimal numbers only. A text such as 0x10 or 1_000 is an error.
 		parsed, err = strconv.Atoi(text)
 	case int64:
 		parsed, err = strconv.ParseInt(text, 10, 64)
@@ -199,6 +206,7 @@ func Map(to *map[string]string) *Value {
 		for text := range strings.SplitSeq(texts, separator) {
 			name, value, ok := strings.Cut(text, "=")
 			if !ok {
+				// The name may not be empty in most formats, but the package of the option decides this.
 				errs = append(errs, fmt.Errorf("%q is not NAME=VALUE", text))
 				continue
 			}

@@ -18,6 +18,7 @@ func Variable(flag string) string {
 // empty variable has no effect.
 func (s Set) readVariables() {
 	for _, f := range s {
+		// An argument takes precedence over the variable, and replaces it, also for a repeatable flag.
 		if f.Value.given {
 			continue
 		}
