@@ -13,12 +13,19 @@ import (
 )
 
 // Column is a column of numbers in a row of the log. All formats of the output have the same columns.
+//
+// A column that does not add up is a maximum or an average. It can select rows by --where, but it cannot sort sums.
 type Column struct {
-	name  string // as --where and --by call it
-	key   string // in JSON and CSV
+	// name is in flags and in the help.
+	name string // as --where and --by call it
+	// key is the name of the per-second metric without its prefix, so users of both need one name only.
+	key string // in JSON and CSV
+	// title is short, because a table has many columns.
 	title string // in a table
-	adds  bool   // values of several seconds can be added
-	time  bool   // values are in nanoseconds
+	// adds is false for in_flight_max and rt_avg: the sum of maxima or of averages has no meaning.
+	adds bool // values of several seconds can be added
+	time bool // values are in nanoseconds
+	// value reads the column from a row. A row of sums has the same fields, so value works for both.
 	value func(*metriclog.Row) int64
 }
 
@@ -52,6 +59,7 @@ func parseColumn(name string, adds bool) (*Column, error) {
 			return c, nil
 		}
 	}
+	// The error lists the valid names, so the user need not open the help.
 	what := "columns"
 	if adds {
 		what = "columns that add up"
@@ -78,6 +86,7 @@ func ColumnNames(adds bool) string {
 const WhereHelp = "a column, one of > >= < <= = !=, and a number, such as block>0, or a duration, such as rt_avg>100ms"
 
 // condition matches the parts of a condition: the column, the operator, and the value.
+// The longer operators precede the shorter ones: otherwise >= would be read as > before an invalid value.
 var condition = regexp.MustCompile(`^\s*([^<>=!\s]+)\s*(>=|<=|!=|>|<|=)\s*(.*?)\s*$`)
 
 // operators maps each operator to the results of [cmp.Compare] that satisfy it.
@@ -85,7 +94,9 @@ var operators = map[string][]int{">": {1}, ">=": {0, 1}, "<": {-1}, "<=": {-1, 0
 
 // Condition is a condition on a row of one second.
 type Condition struct {
-	text  string
+	// text is the condition as the user wrote it, for messages about an empty result.
+	text string
+	// meets reads the row of one second. A condition on sums does not exist.
 	meets func(*metriclog.Row) bool
 }
 
@@ -99,6 +110,7 @@ func ParseCondition(text string) (Condition, error) {
 	if err != nil {
 		return Condition{}, err
 	}
+	// All columns are whole numbers, durations in nanoseconds included. One comparison of int64 is therefore enough.
 	var want int64
 	if c.time {
 		d, err := time.ParseDuration(m[3])

@@ -34,8 +34,11 @@ func ParsePattern(p string) (Pattern, error) {
 		if _, err := regexp.Compile(expression); err != nil {
 			return Pattern{}, fmt.Errorf("%q: %w", p, err)
 		}
+		// Check the expression alone before, because a text such as "a)(b" becomes valid between the added parentheses.
+		// The flag s lets a dot match a line break, which a name may contain.
 		return Pattern{p, regexp.MustCompile(`^(?s:` + expression + `)$`).MatchString}, nil
 	}
+	// A limit and a search with the same text match the same resources.
 	return Pattern{p, collector.Limit{Resource: p}.Matches}, nil
 }
 
@@ -48,6 +51,7 @@ func Visible(name string) string {
 	}
 	// Most of the other names have letters of a different alphabet. If quoting changes no character, return them
 	// unchanged.
+	// Quote escapes every character that strconv.IsPrint refuses, which includes marks for the direction of text.
 	quoted := strconv.Quote(name)
 	if len(quoted) == len(name)+len(`""`) {
 		return name
@@ -85,6 +89,7 @@ func escapeJSON(text []byte) []byte {
 		case r < 0x7f || strconv.IsPrint(r):
 			out = utf8.AppendRune(out, r)
 		case r > 0xffff:
+			// JSON writes characters above U+FFFF as two escapes, a surrogate pair of UTF-16.
 			high, low := utf16.EncodeRune(r)
 			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
 		default:
@@ -107,6 +112,7 @@ func plain(name string) bool {
 
 // List joins the first 20 elements for a message, and states the number of the others.
 func List[T any](things []T) string {
+	// A message with hundreds of names would hide the other messages in the terminal.
 	const limit = 20
 	var names []string
 	for i, x := range things {
@@ -124,6 +130,7 @@ func List[T any](things []T) string {
 func nearest(names map[string]bool, pattern string) []string {
 	fold := func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
 	all := slices.SortedFunc(maps.Keys(names), fold)
+	// The position is right even if no name equals the pattern: the neighbors in the alphabet often share its beginning.
 	at, _ := slices.BinarySearchFunc(all, strings.Trim(pattern, "~*"), fold)
 	// Two of the five names precede the pattern, unless it is at an end of the list.
 	const limit = 5

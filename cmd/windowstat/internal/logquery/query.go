@@ -64,6 +64,7 @@ func New(o Options, now time.Time, stderr io.Writer) (*Query, error) {
 	if len(all) > 1 {
 		err = errors.Join(err, errors.New("--dir: only one directory can be searched"))
 	}
+	// Select returns at least one Selection, so all[0] exists even for an invalid Source.
 	return &Query{Options: o, Selection: all[0], stderr: stderr}, errors.Join(err, o.check())
 }
 
@@ -76,6 +77,7 @@ func (o *Options) check() error {
 		}
 	}
 	step := o.Step
+	// A step of more than a day has no natural beginning, because steps begin at midnight.
 	wrong(step != 0 && (step < time.Second || step > 24*time.Hour || step%time.Second != 0), "--step",
 		"%s is not whole seconds, from 1s to 24h", step)
 	wrong(o.Top < 0, "--top", "%d is not at least 1", o.Top)
@@ -91,6 +93,7 @@ func (o *Options) sums() bool { return o.Summary || o.Step != 0 || o.Top != 0 }
 // Run prints the rows or sums to stdout. With Follow it runs until ctx ends.
 func (q *Query) Run(ctx context.Context, stdout io.Writer) error {
 	l := layout{zone: q.Zone, several: q.several, sums: q.sums()}
+	// Only a terminal obeys escape sequences. In a file or a pipe, the format sentinel must keep the lines unchanged.
 	if f, ok := stdout.(*os.File); ok {
 		l.screen = term.IsTerminal(int(f.Fd()))
 	}
@@ -118,11 +121,13 @@ func (q *Query) search(ctx context.Context, write func(iter.Seq[*row]) error) er
 	if q.sums() {
 		all = added(all, q)
 	}
+	// write consumes the rows. Until it returns, the counts in result are not complete.
 	err = write(all)
 	q.Malformed(q.stderr, rows.Malformed())
 	if err := errors.Join(err, result.err, rows.Err()); err != nil {
 		return err
 	}
+	// An empty result is not an error, so the exit status is 0. The hints go to stderr, not into the output.
 	if result.passed == 0 {
 		q.Empty(q.stderr, q.Where, result.found)
 	}
@@ -167,6 +172,7 @@ const followInterval = 250 * time.Millisecond
 // prints an error only if it differs from the last one, because an error that is repeated every quarter of a second
 // would hide the rows.
 func (q *Query) follow(ctx context.Context, write func(iter.Seq[*row]) error) error {
+	// The log is written once a second, so a row is printed at most a quarter of a second after it is logged.
 	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
 	query := q.Query
@@ -179,6 +185,7 @@ func (q *Query) follow(ctx context.Context, write func(iter.Seq[*row]) error) er
 			if err := write(new(scan).rows(ctx, q, rows)); err != nil {
 				return err
 			}
+			// The next search begins after the last row that was read, even if the log has been rotated to a new file.
 			query.After = rows.Position()
 			// Each search reads the lines after the last row again. Count their malformed lines only once.
 			q.Malformed(q.stderr, rows.Malformed()-malformed)
@@ -187,6 +194,7 @@ func (q *Query) follow(ctx context.Context, write func(iter.Seq[*row]) error) er
 		}
 		message := ""
 		switch {
+		// The service may not have started yet. Wait for it instead of failing.
 		case errors.Is(err, fs.ErrNotExist):
 			message = "waiting for the directory " + q.Searcher.Dir
 		case err != nil:
@@ -212,6 +220,7 @@ func (q *Query) warnAbsent() {
 	if err != nil || q.Searcher.App == "" && len(q.PIDs) == 0 || slices.ContainsFunc(logs, selected) {
 		return
 	}
+	// A message instead of an error: the application may start later and create its log then.
 	has := "no logs"
 	if all, err := (metriclog.Searcher{Dir: q.Searcher.Dir}).Logs(); err == nil && len(all) > 0 {
 		has = "logs of " + List(all)

@@ -15,6 +15,8 @@ import (
 )
 
 // row is a row of the output: a row of the log, or the sums of several.
+//
+// A row is reused for the next one, so a consumer must not keep it.
 type row struct {
 	*metriclog.Row
 	line []byte // the line in the log; nil for sums
@@ -23,6 +25,7 @@ type row struct {
 
 // layout has the properties of the output that depend on the query, not on the format.
 type layout struct {
+	// zone applies to all formats except sentinel, which prints the lines of the log unchanged.
 	zone    *time.Location
 	several bool // rows are from several logs, so a table has a column with the log
 	sums    bool // rows are sums, so they have two more columns: the busiest second and its value
@@ -59,7 +62,10 @@ type lines struct {
 	*bufio.Writer
 	*format
 	layout
-	begun  bool // the header was written
+	// begun prevents a second header if write is called for each search of --follow.
+	begun bool // the header was written
+	// second is the last second that was formatted, and at is the result. Formatting a time is expensive in comparison
+	// with appending a number.
 	second time.Time
 	at     string // the formatted second
 	line   []byte // buffer for the next line
@@ -67,6 +73,7 @@ type lines struct {
 
 // newLines returns lines that write to w.
 func newLines(w io.Writer, f *format, l layout) *lines {
+	// A large buffer makes few system calls: a day of a log has millions of rows.
 	return &lines{Writer: bufio.NewWriterSize(w, 64<<10), format: f, layout: l}
 }
 
@@ -81,6 +88,7 @@ func (p *lines) write(rows iter.Seq[*row]) error {
 		if p.format.time != "" && (p.at == "" || !r.Start.Equal(p.second)) {
 			p.second, p.at = r.Start, r.Start.In(p.zone).Format(p.format.time)
 		}
+		// Reuse the buffer, so that rows do not allocate a line each.
 		p.line = append(p.format.line(p.line[:0], p.at, r, &p.layout), '\n')
 		if _, err := p.Write(p.line); err != nil {
 			return err
@@ -99,6 +107,8 @@ func (p *lines) begin() {
 }
 
 // appendJSON appends a row as a JSON object. The counts have the names of the per-second metrics.
+//
+// The object is written by hand, because its keys are fixed, and package json would allocate memory for each row.
 func appendJSON(b []byte, at string, r *row, l *layout) []byte {
 	b = strconv.AppendInt(append(b, `{"ts":`...), r.Start.UnixMilli(), 10)
 	b = append(append(append(b, `,"time":"`...), at...), `","app":`...)
@@ -153,7 +163,10 @@ func appendCSV(b []byte, at string, r *row, l *layout) []byte {
 // appendField appends a name as a field of CSV. It quotes a name that contains separators or begins with a space. It
 // writes an apostrophe before a name that a spreadsheet would evaluate as a formula.
 func appendField(b []byte, name string) []byte {
+	// Visible also escapes line breaks, so a field never needs quotes for them.
 	s := Visible(name)
+	// Spreadsheets evaluate fields that begin with these characters even if they are quoted. A name may be from an untrusted
+	// client.
 	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
 		s = "'" + s
 	}
@@ -188,6 +201,7 @@ func appendTable(b []byte, at string, r *row, l *layout) []byte {
 		c := &columns[i]
 		v := c.value(r.Row)
 		if c.time {
+			// A table shows whole milliseconds, which is the precision of the log.
 			v /= int64(time.Millisecond)
 		}
 		b = appendNumber(b, c.title, v)
@@ -212,6 +226,7 @@ func formatTime(t time.Time, zone *time.Location, layout, unknown string) string
 
 // appendNumber appends a number, aligned to the right of its column.
 func appendNumber(b []byte, title string, v int64) []byte {
+	// The longest int64 has 20 characters. The array is on the stack, so the number is formatted without an allocation.
 	var buf [20]byte
 	digits := strconv.AppendInt(buf[:0], v, 10)
 	for range max(width(title)-len(digits), 0) + 2 {

@@ -14,6 +14,8 @@ import (
 )
 
 // Source selects rows of one or more logs. The flags of a command set its fields, and [Select] checks them.
+//
+// Texts of times stay texts here: their meaning depends on Zone, on the current time and on each other.
 type Source struct {
 	// Dirs has the directories of the logs. App selects an application, and PIDs selects processes. Without App, all
 	// applications are selected; without PIDs, all processes.
@@ -40,6 +42,7 @@ const defaultRange = 15 * time.Minute
 // Selection is the parsed Source for one directory. It has the searcher and the query for the rows, and prints messages
 // about the result. All commands that read the metric log use it.
 type Selection struct {
+	// Searcher opens the files of the directory. It finds rotated files by itself.
 	Searcher metriclog.Searcher
 	// Query has the range. With Follow its end is zero. Its function Match applies Resources, and is not safe for
 	// concurrent use.
@@ -47,6 +50,7 @@ type Selection struct {
 	Zone      *time.Location
 	Resources []Pattern
 
+	// seen is filled by Match, that is only if there are patterns.
 	seen    map[string]bool // names that were passed to Match, for hints
 	several bool            // the rows may be from several logs
 }
@@ -67,6 +71,7 @@ func Select(o Source, now time.Time) (all []*Selection, err error) {
 		}
 		if len(o.Resources) > 0 {
 			s.Match = func(name string) bool {
+				// The names are only hints. A log with more names than maxSeen must not take unlimited memory.
 				if len(s.seen) < maxSeen {
 					s.seen[name] = true
 				}
@@ -88,6 +93,7 @@ func ParseRange(from, to string, now time.Time, zone *time.Location) (first, las
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--from: %w", err))
 		}
+		// --from begins with the first second that the text means, and --to ends with the last one.
 		first = x.first
 	}
 	if to != "" {
@@ -120,8 +126,10 @@ func (s *Selection) setRange(o Source, now time.Time) error {
 		errs = append(errs, fmt.Errorf("--to: %w", err))
 	}
 	switch {
+	// A given --from needs no default.
 	case o.From != "":
 	case o.Follow:
+		// New rows begin with the current second. Its row is written after the second ends.
 		from.first = now.Truncate(time.Second)
 	default:
 		from.first = to.last.Add(-defaultRange)
@@ -130,6 +138,7 @@ func (s *Selection) setRange(o Source, now time.Time) error {
 	if len(errs) == 0 && from.first.After(to.last) {
 		errs = append(errs, fmt.Errorf("--from: %s is after --to, %s", s.Time(from.first), s.Time(to.last)))
 	}
+	// A zero end means that the range never ends.
 	if s.From, s.To = from.first, to.last; o.Follow {
 		s.To = time.Time{}
 	}
@@ -142,6 +151,7 @@ func (s *Selection) Time(t time.Time) string { return t.In(s.Zone).Format(TimeLa
 // checkLogs returns an error if the directory has no logs of the application or of the processes. With Follow they may
 // be absent. It also finds out whether rows may be from several logs.
 func (s *Selection) checkLogs(o Source) error {
+	// With --follow, another application may start to log later, after the header was printed. So decide now.
 	s.several = o.Follow && o.App == ""
 	dir := s.Searcher.Dir
 	if dir == "" {
@@ -170,6 +180,7 @@ func (s *Selection) checkLogs(o Source) error {
 			return fmt.Errorf("--pid: there is no log of process %d; there are %s", pid, List(logs))
 		}
 	}
+	// A database has the series of one application under the given labels. Rows of several would be mixed up.
 	if names := apps(logs); o.OneApp && len(names) > 1 {
 		return fmt.Errorf("--app: required, because there are logs of %s", List(names))
 	}
@@ -194,6 +205,7 @@ func (s *Selection) Malformed(stderr io.Writer, n int64) {
 // Empty prints that the search found no row, with the hints that it has: the number of rows without --where, similar
 // names of resources, and the first and the last second of the logs.
 func (s *Selection) Empty(stderr io.Writer, where []Condition, rows int) {
+	// The message repeats the flags, so the user sees which filter removed the rows.
 	given := ""
 	for _, p := range s.Resources {
 		given += fmt.Sprintf(" --resource '%s'", Visible(p.text))

@@ -36,15 +36,20 @@ func NewSummary(zone *time.Location) *Summary { return &Summary{zone: zone, by: 
 type sums struct {
 	metriclog.Row // Start and RT are set by rows; Concurrency is the maximum of any second and process
 	summary       *Summary
-	rt            float64 // sum over all calls, in nanoseconds
+	// A float64 cannot overflow. An int64 of nanoseconds would, after 292 years of response times.
+	rt float64 // sum over all calls, in nanoseconds
 
+	// now and current add up the processes of an application within one second. The peak is the highest such sum.
 	now     time.Time // the second of the last row
 	current int64     // value of by in the second now, so far
-	peak    int64
-	peakAt  time.Time
+	// peak is the highest value of the column by in a second, and peakAt is this second.
+	peak   int64
+	peakAt time.Time
+	// Averages of several processes are not combined here: worst is from the single process with the highest one.
 	worst   time.Duration // highest average response time of a second
 	worstAt time.Time
 
+	// next saves most look-ups in the map, see find.
 	next *sums // sums of the row that followed last time, a guess for the next row
 }
 
@@ -65,10 +70,12 @@ func (t *Summary) Add(r *metriclog.Row) {
 	x.Exception += r.Exception
 	x.OccupiedPass += r.OccupiedPass
 	x.Concurrency = max(x.Concurrency, r.Concurrency)
+	// The average times the number of calls is the sum of their response times, apart from rounding.
 	x.rt += float64(r.RT) * float64(r.Success)
 	if !r.Start.Equal(x.now) {
 		x.now, x.current = r.Start, 0
 	}
+	// With equal values the first second stays the peak.
 	if x.current += t.by.value(r); x.current > x.peak {
 		x.peak, x.peakAt = x.current, r.Start
 	}
@@ -103,6 +110,7 @@ func (t *Summary) find(r *metriclog.Row) *sums {
 			resources = map[string]*sums{}
 			t.byApp[r.App] = resources
 		}
+		// The row has no PID, because it may add several processes.
 		x = &sums{summary: t, Row: metriclog.Row{App: r.App, Resource: name}}
 		resources[name] = x
 		t.n++
@@ -123,10 +131,12 @@ func (t *Summary) rows(begin time.Time) iter.Seq[*row] {
 		}
 		return 0
 	}
+	// Sort pointers, because a sums has about twenty fields.
 	all := make([]*sums, 0, t.n)
 	for _, resources := range t.byApp {
 		all = slices.AppendSeq(all, maps.Values(resources))
 	}
+	// The names make the order of equal values stable, so two runs print the same output.
 	slices.SortFunc(all, func(a, b *sums) int {
 		return cmp.Or(inbound(a)-inbound(b), cmp.Compare(t.by.value(&b.Row), t.by.value(&a.Row)),
 			cmp.Compare(a.App, b.App), cmp.Compare(a.Resource, b.Resource))
@@ -148,6 +158,7 @@ func (t *Summary) rows(begin time.Time) iter.Seq[*row] {
 // resources of a step, and no total.
 func added(rows iter.Seq[*row], q *Query) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
+		// The zero end makes the first row begin a step. Without Step, begin stays the beginning of the range.
 		t, begin, end := &Summary{by: q.By}, q.From, time.Time{}
 		// step yields the sums of the current step.
 		step := func() bool {
@@ -168,6 +179,7 @@ func added(rows iter.Seq[*row], q *Query) iter.Seq[*row] {
 				if !step() {
 					return
 				}
+				// Start from scratch: peaks and averages belong to one step.
 				t = &Summary{by: q.By}
 				begin, end = stepOf(r.Start, q.Step, q.Zone)
 			}
@@ -197,6 +209,7 @@ func stepOf(second time.Time, step time.Duration, zone *time.Location) (begin, e
 // time. A rate is the average from the first second with a row to the last one. Times have a date only if the range has
 // several days.
 func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
+	// A tabwriter needs all lines to find the widths of the columns. The sums are in memory anyway.
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	format, seconds := "", 0.0
 	for r := range rows {
@@ -204,10 +217,12 @@ func writeSummary(w io.Writer, zone *time.Location, rows iter.Seq[*row]) error {
 		if format == "" {
 			first, last := x.summary.first.In(zone), x.summary.last.In(zone)
 			const day = "2006-01-02-07:00"
+			// The comparison includes the offset, because the same time of day occurs twice when clocks are set back.
 			if format = time.TimeOnly; first.Format(day) != last.Format(day) {
 				format = TimeLayout
 			}
 			// The log may cover only a part of the range. Compute rates over this part.
+			// Both seconds are included, hence the 1.
 			seconds = last.Sub(first).Seconds() + 1
 			if _, err := fmt.Fprintf(w, "%.0f seconds, from %s to %s\n\n", seconds, first.Format(TimeLayout),
 				last.Format(TimeLayout)); err != nil {

@@ -54,6 +54,7 @@ func parseTime(s string, now, from time.Time, zone *time.Location) (ends, error)
 			return ends{}, fmt.Errorf("%q is not a relative time, such as -90s, -15m or -1d12h", s)
 		case m[1] == "-":
 			return at(addDays(now, -days, zone).Add(-rest))
+		// --from itself has no time to be relative to.
 		case from.IsZero():
 			return ends{}, fmt.Errorf("%q is relative to --from, and only valid in --to", s)
 		}
@@ -91,6 +92,7 @@ func parseTime(s string, now, from time.Time, zone *time.Location) (ends, error)
 
 // inZone returns the times at which clocks in a zone show the date and time of wall.
 func inZone(wall time.Time, zone *time.Location) (ends, error) {
+	// A time of day occurs twice when clocks are set back, and never in the hour that they skip when set forward.
 	found := wallclock.Times(wall.Truncate(time.Second), zone)
 	if len(found) == 0 {
 		return ends{}, fmt.Errorf("clocks in %s were set forward over %s", zone, wall.Format(time.DateTime))
@@ -117,6 +119,8 @@ func dayStart(y int, m time.Month, d int, zone *time.Location) time.Time {
 	if e, err := inZone(midnight, zone); err == nil {
 		return e.first
 	}
+	// Midnight does not exist on this day, so the first second is the one at which the offset changes: midnight in the
+	// offset of the day before.
 	_, offset := midnight.Add(-24 * time.Hour).In(zone).Zone()
 	return midnight.Add(-time.Duration(offset) * time.Second)
 }
