@@ -9,24 +9,29 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/flags"
 )
 
-// demoCommand is windowstat demo, see package demo. It must work without flags, because make run starts it so.
+// demoCommand is windowstat demo, see package demo. The command must work without flags, because make run gives none.
 func demoCommand() *cli.Command {
 	var o demo.Options
+	// The name of the application is in the names of the files of the metric log. The demo has no flag for it.
 	o.Telemetry.Exporter.App = "demo"
 	set := append(flags.Set{
 		{
+			// 500 requests per second are enough to give every steady route some in each second.
 			Name: "rate", Value: flags.Number(&o.Rate, 500), Of: "Rate",
 			Usage: "`NUMBER` of requests per second, over all routes",
 		},
 		{
+			// Zero is allowed explicitly, because it means a run without an end and not the default.
 			Name: "duration", Value: flags.Number(&o.Duration, 0), Of: "Duration", Zero: true,
 			Usage: "`DURATION` of the run (0: until interrupted)",
 		},
 		{
+			// Suggest makes a shell complete the names. Package demo checks the name.
 			Name: "incident", Value: flags.String(&o.Incident, "").Suggest(demo.Incidents...), Of: "Incident",
 			Usage: "break the service once, by `NAME`: " + strings.Join(demo.Incidents, ", "),
 		},
 		{
+			// Needs makes the flag an error without --incident, because it would have no effect.
 			Name: "incident.after", Value: flags.Number(&o.After, demo.DefaultAfter), Of: "After",
 			Needs: []string{"incident"}, Usage: "`DURATION` before the incident",
 		},

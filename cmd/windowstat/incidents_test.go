@@ -83,8 +83,8 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// rehearse logs the service of the demo with an incident, and returns the second of its beginning. It must be called
-// within synctest, so that each second has the due requests on any machine.
+// rehearse logs the service of the demo with an incident, and returns the second of its beginning. The caller must run
+// it within synctest, where each second has the due requests on any machine.
 func rehearse(t *testing.T, dir, name string, after, length time.Duration) (from time.Time) {
 	t.Helper()
 	x, err := exporter.New(

@@ -15,7 +15,10 @@ import (
 )
 
 // logCommand is windowstat log. Package logquery finds and prints the rows. The commands onset, backtest, report and
-// verify select rows with the same flags, those of [sourceFlags].
+// verify select rows with the same flags, see [sourceFlags].
+//
+// Options.Source selects the rows, and is the part that several commands share. All other options select and format the
+// output.
 func logCommand() *cli.Command {
 	var o logquery.Options
 	set := append(sourceFlags(&o.Source, ""), logFlags(&o)...)
@@ -24,13 +27,16 @@ func logCommand() *cli.Command {
 		Usage:       "search, convert and follow the metric log",
 		Description: logDescription(),
 		Action: func(c *cli.Context) error {
+			// Read the current time once: all relative times of the command refer to the same instant.
 			q, err := logquery.New(o, time.Now(), c.App.ErrWriter)
 			if err := set.Check(c, err); err != nil {
 				return err
 			}
-			// If the output is a pipe to head or less, a write fails after they have exited. This is not an error of
-			// the command. Ignore the signal of such a write, because it would end the program.
+			// If the output is a pipe to head or less, a write fails after they have exited. Such an error does not
+			// concern the command. Ignore the signal of such a write, because it would end the program.
 			signal.Ignore(syscall.SIGPIPE)
+			// The program at the end of the pipe has read enough rows. A message about its exit would only disturb the
+			// user.
 			if err = q.Run(c.Context, c.App.Writer); errors.Is(err, syscall.EPIPE) {
 				return nil
 			}
@@ -71,35 +77,44 @@ Exit status 1 means that a file could not be read or written, 2 that the argumen
 }
 
 // logFlags returns the flags of windowstat log that the other commands do not have: the output, and sums.
+//
+// Package logquery parses the texts of --where and --by, and lists the valid ones in its errors.
 func logFlags(o *logquery.Options) flags.Set {
 	follow := []string{"follow"} // sums need an end of the range
 	by := strings.Split(logquery.ColumnNames(true), ", ")
 	return flags.Set{
 		{
+			// A range that follows the log has no end, so --to contradicts it.
 			Name: "follow", Value: flags.Bool(&o.Source.Follow), Not: []string{"to"},
 			Usage: "print rows as they are logged, beginning at --from or now, until interrupted",
 		},
 		{
+			// The formats are from package logquery, so a new format needs no change here.
 			Name: "format", Value: flags.OneOf(&o.Output, "table", logquery.Formats()...),
 			Usage: "`FORMAT` of the rows: " + strings.Join(logquery.Formats(), ", "),
 		},
 		{
+			// Zero allows an empty text here, because the parser reports it with the syntax of a condition.
 			Name: "where", Value: flags.List(&o.Where, logquery.ParseCondition), Zero: true,
 			Usage: "`CONDITION` that a row must meet, such as block>0; repeatable, all must be met",
 		},
 		{
+			// Sums are complete only at the end of the range, and --follow has no end.
 			Name: "summary", Value: flags.Bool(&o.Summary), Not: follow,
 			Usage: "print sums over the range for each resource instead of rows",
 		},
 		{
+			// --summary adds up the whole range, so it contradicts a step.
 			Name: "step", Value: flags.Number(&o.Step, 0), Not: []string{"follow", "summary"},
 			Usage: "print sums for each `DURATION`, such as 1m, instead of rows",
 		},
 		{
+			// --top can be combined with --step: then it limits the resources of each step.
 			Name: "top", Value: flags.Number(&o.Top, 0), Not: follow,
 			Usage: "print sums of the `NUMBER` of resources with the most of --by, over the range or in each --step",
 		},
 		{
+			// Without sums there is nothing to sort, so --by needs one of the flags that produce sums.
 			Name: "by", Value: flags.Parsed(&o.By, "pass", logquery.ParseBy).Suggest(by...),
 			Needs: []string{"top|step|summary"},
 			Usage: "`COLUMN` for --top and for the busiest second: " + strings.Join(by, ", "),
@@ -108,9 +123,10 @@ func logFlags(o *logquery.Options) flags.Set {
 }
 
 // sourceFlags returns the flags that select rows of the log, for all commands that read it. Package logquery checks and
-// parses their texts. several describes the meaning of several directories, for the usage of --dir. It is empty for a
-// command that reads one directory.
+// parses their texts. several describes the meaning of several directories, for the usage of --dir. A command that
+// reads one directory passes an empty text.
 func sourceFlags(o *logquery.Source, several string) flags.Set {
+	// Each command explains several directories differently: hosts of an incident, or lines of a report.
 	usage := "`DIRECTORY` of the log (required)"
 	if several != "" {
 		usage += "; repeatable, " + several
@@ -121,23 +137,29 @@ func sourceFlags(o *logquery.Source, several string) flags.Set {
 			Usage: usage,
 		},
 		{
+			// Commands that need one application report an error if the directory has several and --app is absent.
 			Name: "app", Value: flags.String(&o.App, ""),
 			Usage: "`NAME` of the application, if the directory has several",
 		},
 		{
+			// A file has the process id in its name only if the service was configured so, for several processes in one
+			// directory.
 			Name: "pid", Value: flags.List(&o.PIDs, flags.Int),
 			Usage: "`NUMBER` of a process, if names of files have it (default: all); repeatable",
 		},
 		{
+			// The text is parsed later by package logquery, because its meaning depends on --zone and --to.
 			Name: "from", Value: flags.String(&o.From, ""),
 			Usage: "`TIME` of the first second (default: 15 minutes before --to)",
 		},
 		{Name: "to", Value: flags.String(&o.To, ""), Usage: "`TIME` of the last second (default: now)"},
 		{
+			// Times of the output are in the same zone, so a user can copy them into --from and --to.
 			Name: "zone", Value: flags.Parsed(&o.Zone, "local", wallclock.Zone),
 			Usage: "`ZONE` of times in flags and output: local, UTC, or a name such as Europe/Berlin",
 		},
 		{
+			// Several patterns are alternatives: a row must match one of them.
 			Name: "resource", Value: flags.List(&o.Resources, logquery.ParsePattern), Zero: true,
 			Usage: "`RESOURCE` to select (default: all): " + logquery.PatternHelp + "; repeatable",
 		},

@@ -32,7 +32,7 @@ nonsense
 	return dir
 }
 
-// logged runs windowstat log with a time zone and arguments, which are separated by two spaces.
+// logged runs windowstat log with a time zone and arguments, separated by two spaces.
 func loggedRun(t *testing.T, args string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, err strings.Builder

@@ -78,7 +78,7 @@ func shell(t *testing.T, dir, command string) string {
 	return string(out)
 }
 
-// The lines are the ones that awk selects in the files, byte for byte.
+// The lines equal the lines that awk selects in the files, byte for byte.
 func TestLogLinesBesideAwk(t *testing.T) {
 	dir := awkLog(t)
 	// Awk does not merge processes.

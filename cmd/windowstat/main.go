@@ -15,6 +15,13 @@
 //
 // The commands that serve share package internal/telemetry: the exporters, the pages, and their flags. Package
 // internal/flags connects flags to the options of the packages.
+//
+// An action does three things: it completes the options, it calls [flags.Set.Check] with the errors of the options, and
+// it calls a function of the package. All work is in the packages, and tests can call the packages without a command
+// line.
+//
+// The streams have fixed uses. Results of a command go to stdout. Log messages, hints and errors go to stderr, so a
+// pipe gets results only. The exit status is 0 for success, 1 for a failure, and 2 for wrong arguments.
 package main
 
 import (
@@ -40,6 +47,7 @@ func main() {
 	// signal.NotifyContext also stores the signal as the cause of the context. Servers would report it as the reason of
 	// their errors, as if a client had sent the signal.
 	ctx, cancel := context.WithCancel(context.Background())
+	// The buffer keeps a signal that arrives before the goroutine receives.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -55,6 +63,9 @@ func main() {
 
 // run runs the command that args select, and prints its error. It returns the exit status: 0 for success, 1 if the
 // command failed, 2 if the arguments are wrong. An error of several lines is printed with a prefix on each line.
+//
+// Tests call run instead of main: it uses no global variables except the environment, so several runs can be
+// concurrent.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := flags.Run(ctx, application(stdout, stderr), args)
 	if err == nil {
@@ -63,6 +74,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	// A command that is interrupted before its end returns the error of its context. A command that serves until the
 	// signal returns nil.
 	text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
+	// An error joins one line for each wrong flag. The prefix on each line shows a user of a log which program wrote
+	// it.
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(stderr, "windowstat: %s\n", flags.WithVariables(strings.TrimSuffix(line, "\n")))
 	}
@@ -78,6 +91,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 //
 // The caller must run the application at most once, because the flags keep the values of their run.
 func application(stdout, stderr io.Writer) *cli.App {
+	// Reader is the source of "replay -". The help goes to Writer, also if it is printed because a command is missing.
 	return flags.App(&cli.App{
 		Name:  "windowstat",
 		Usage: "exact statistics of a service for every second",
@@ -95,6 +109,7 @@ variable of a repeatable flag has one value per line.`,
 
 // versionCommand is windowstat version. --version runs it, too.
 func versionCommand() *cli.Command {
+	// The command has only the flag --help. Check refuses arguments.
 	var set flags.Set
 	return set.Command(&cli.Command{
 		Name:  "version",
@@ -110,10 +125,14 @@ func versionCommand() *cli.Command {
 }
 
 // version returns the version of the module, the commit if the build was in a checkout, and the version of Go.
+//
+// For example: 0.9.0 commit 1b2c3d4 go1.25 linux/amd64. The line is the complete description of a binary in a bug
+// report.
 func version() string {
 	text := collector.Version()
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
+			// A binary that go install built from a module has no revision.
 			if s.Key == "vcs.revision" {
 				text += " commit " + s.Value
 			}

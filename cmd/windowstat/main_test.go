@@ -25,7 +25,7 @@ import (
 // processors. In a short run, as with the race detector, tests have more work.
 const tests, shortTests = "16", "4"
 
-// maxWait bounds the wait of a test for an event. It is much longer than the event takes on an idle machine.
+// maxWait bounds the wait of a test for an event. An event takes much less time on an idle machine.
 const maxWait = 2 * time.Minute
 
 // asCommand is the variable that makes the test binary run the command. The value "quiet" suppresses the line that
@@ -328,7 +328,7 @@ func TestProxy(t *testing.T) {
 		t.Errorf("status %d:\n%s", status, p2.output())
 	}
 
-	// A client's paths use no more names than the limit, even if the upstream has each path.
+	// A client's paths use at most as many names as the limit allows, even if the upstream has each path.
 	for i := range 40 {
 		for range 2 {
 			get(t, front+"/"+[]string{"x", "x/y", "x/y/z", "x/y/z/z"}[i%4]+strings.Repeat("y", i))
@@ -426,7 +426,7 @@ func TestProxyLimits(t *testing.T) {
 	}
 }
 
-// Without an upstream, clients receive a 502, which is an exception.
+// Without an upstream, clients receive a 502, and the call is an exception.
 func TestProxyUpstreamDown(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

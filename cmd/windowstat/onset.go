@@ -19,6 +19,9 @@ const hosts = "one for each host"
 
 // onsetCommand is windowstat onset. Package incident finds the changes. The text of --help states the rule in short;
 // incident/onset.go has the numbers.
+//
+// The command answers the first question in an incident: which resource changed first. The consequences follow later,
+// so the earliest change is often next to the cause.
 func onsetCommand() *cli.Command {
 	a := analysis{onset: true}
 	return a.command(&cli.Command{
@@ -38,7 +41,10 @@ different directories within --clock-offset. A tied onset has an = after its ran
 }
 
 // backtestCommand is windowstat backtest. Package incident applies the limits to the rows of the log.
+//
+// The command answers whether a limit would have helped, before the limit is in a production system.
 func backtestCommand() *cli.Command {
+	// Without onsets and without a maximum range: a backtest may cover many days.
 	var a analysis
 	return a.command(&cli.Command{
 		Name:  "backtest",
@@ -64,10 +70,12 @@ Exit status 1 means that a file could not be read, 2 that the arguments are wron
 // reads the rows, and answers evaluates them. The rows are from one or more directories, one for each host, and have
 // the same range in all of them.
 type analysis struct {
-	onset    bool              // find onsets
-	limits   []collector.Limit // limits to test; none without a backtest
-	offset   time.Duration     // maximum difference between the clocks of hosts
-	maxRange time.Duration     // 0 for no limit
+	onset  bool              // find onsets
+	limits []collector.Limit // limits to test; none without a backtest
+	// Onsets of hosts whose clocks differ cannot be ordered within this time.
+	offset time.Duration // maximum difference between the clocks of hosts
+	// A report has a maximum, because its charts have each second of the range.
+	maxRange time.Duration // 0 for no limit
 }
 
 // clockOffset returns the flag --clock-offset. The clocks of two hosts differ by some milliseconds, so two onsets on
@@ -89,6 +97,7 @@ func (a *analysis) command(c *cli.Command, own flags.Flag) *cli.Command {
 		Usage: "`FORMAT` of the output: table or json",
 	})
 	c.Action = func(ctx *cli.Context) error {
+		// A backtest without a limit has no result, so --limit is required there. For onsets it does not exist.
 		var missing error
 		if !a.onset && !set.IsSet("limit") {
 			missing = errors.New("--limit: a limit is needed")
@@ -97,6 +106,7 @@ func (a *analysis) command(c *cli.Command, own flags.Flag) *cli.Command {
 		if err != nil {
 			return err
 		}
+		// Both formats print the same answers.
 		var write func(io.Writer) error
 		if answers := a.answers(s); format == "json" {
 			write = answers.WriteJSON
@@ -117,11 +127,14 @@ func (a *analysis) read(
 	if a.offset < 0 {
 		errs = append(errs, fmt.Errorf("--clock-offset: %v is negative", a.offset))
 	}
+	// Select returns at least one selection, even after an error, so all[0] exists.
 	all, err := logquery.Select(source, time.Now())
 	errs = append(errs, err)
+	// The range includes both ends, hence >= for the difference.
 	if a.maxRange > 0 && all[0].To.Sub(all[0].From) >= a.maxRange {
 		errs = append(errs, fmt.Errorf("--from: more than %v before --to", a.maxRange))
 	}
+	// Report all errors before the first file is opened for reading rows, which may take seconds.
 	if err := set.Check(c, errors.Join(errs...)); err != nil {
 		return nil, err
 	}
@@ -130,11 +143,13 @@ func (a *analysis) read(
 
 // answers evaluates the seconds. A limit without a matching resource is probably misspelled, so it causes a note.
 func (a *analysis) answers(s *incident.Seconds) *incident.Answers {
+	// Onsets stays nil for a backtest, and Trials for windowstat onset. So the output omits them.
 	found := &incident.Answers{Notes: s.Notes(a.onset)}
 	if a.onset {
 		found.Onsets = s.Onsets(a.offset)
 	}
 	for _, l := range a.limits {
+		// A limit has a result for each resource that it matches, also without a refused call.
 		trials := s.Backtest(l)
 		if found.Trials = append(found.Trials, trials...); len(trials) == 0 {
 			found.Notes = append(found.Notes, fmt.Sprintf("the log has no resource for the limit %s", l))

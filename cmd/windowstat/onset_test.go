@@ -48,7 +48,7 @@ func TestOnsetAndBacktest(t *testing.T) {
 	}
 }
 
-// execute runs a command with arguments, which are separated by two spaces.
+// execute runs a command with arguments, separated by two spaces.
 func execute(t *testing.T, args string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, err strings.Builder

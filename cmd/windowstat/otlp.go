@@ -14,6 +14,7 @@ import (
 // client that may send spans need not be allowed to read the pages.
 func otlpCommand() *cli.Command {
 	var o otlp.Options
+	// The flags of the receiver come first in the help, because the user must decide on them first.
 	set := slices.Concat(otlpFlags(&o), o.Telemetry.Flags())
 	return set.Command(&cli.Command{
 		Name:  "otlp",
@@ -41,32 +42,42 @@ threshold (ot=th: in tracestate) states, and for one call without a threshold.`,
 func otlpFlags(o *otlp.Options) flags.Set {
 	return flags.Set{
 		{
+			// The defaults are the standard ports of OTLP on the loopback interface, so an SDK on the same host needs
+			// no settings.
 			Name: "spans.http-listen-address", Value: flags.Parsed(&o.HTTP, otlp.DefaultHTTP, flags.ParseAddress),
 			Usage: "`ADDRESS` for OTLP over HTTP, host:port; traces are received at /v1/traces",
 		},
 		{
+			// There is no TLS on these addresses. A receiver for other hosts needs a proxy or a private network in
+			// front of it.
 			Name: "spans.grpc-listen-address", Value: flags.Parsed(&o.GRPC, otlp.DefaultGRPC, flags.ParseAddress),
 			Usage: "`ADDRESS` for OTLP over gRPC, without TLS",
 		},
 		{
+			// With a single service the prefix of the names would be the same everywhere, so it is omitted then.
 			Name: "service", Value: flags.String(&o.Service, ""),
 			Usage: "`NAME` of the only service whose spans are counted, its service.name",
 		},
 		{
+			// A larger tolerance counts more delayed spans, and delays all seconds by the same time.
 			Name: "tolerance", Value: flags.Number(&o.Tolerance, otlp.DefaultTolerance), Of: "Tolerance", Zero: true,
 			Usage: "maximum `DURATION` between the end of a span and its arrival, in whole seconds",
 		},
 		{
+			// Names of spans are from clients, so their number must have a limit.
 			Name: "max-resources", Value: flags.Number(&o.MaxResources, collector.DefaultMaxResources),
 			Of:    "Collector.MaxResources",
 			Usage: "maximum `NUMBER` of resources; calls of all others count for _other",
 		},
 		{
+			// A span must be remembered for as long as a client may send it again. The limit bounds the memory for
+			// these spans.
 			Name: "max-spans", Value: flags.Number(&o.MaxSpans, otlp.DefaultMaxSpans), Of: "MaxSpans", Zero: true,
 			Usage: "maximum `NUMBER` of spans that are remembered to detect repeated ones; when it is reached, " +
 				"requests are refused until the oldest spans are two minutes old",
 		},
 		{
+			// The default differs between the commands, so this flag is not among the flags of package telemetry.
 			Name: "metric-log.app", Value: flags.String(&o.Telemetry.Exporter.App, "otlp"), Of: "App",
 			Category: "Metric log", Needs: []string{"metric-log.dir"},
 			Usage: "`NAME` of the application in the metric log",

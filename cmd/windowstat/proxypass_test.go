@@ -158,7 +158,7 @@ func TestUntrustedClientsCannotSetForwardedHeaders(t *testing.T) {
 	trusting.end(t)
 }
 
-// Requests that no service can handle are refused. They do not count as exceptions.
+// Requests that no service can handle are refused. Refusals do not count as exceptions.
 func TestProxyRefusesOtherRequests(t *testing.T) {
 	t.Parallel()
 	upstream, requests := rawUpstream(t, okAnswer)

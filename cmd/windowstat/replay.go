@@ -19,6 +19,7 @@ import (
 // them.
 func replayCommand() *cli.Command {
 	var j replay.Job
+	// The action reads the set, so it is created before.
 	set := replayFlags(&j)
 	return set.Command(&cli.Command{
 		Name:      "replay",
@@ -45,7 +46,9 @@ found in the directory of the log, in the directory of its target if it is a sym
 file is truncated, the rest is read from its copy. Lines written between copying and truncating are lost. Lines that a
 server buffers for longer than the tolerance are late.`,
 		Action: func(c *cli.Context) error {
+			// The arguments of the command are the files. Package replay checks that there is at least one.
 			j.Replay.Files, j.Replay.Stdin = c.Args().Slice(), c.App.Reader
+			// With --follow, the tolerance delays all seconds, so its default is smaller there.
 			if j.Follow && !set.IsSet("tolerance") {
 				j.Replay.Tolerance = replay.DefaultFollowTolerance
 			}
@@ -66,8 +69,10 @@ server buffers for longer than the tolerance are late.`,
 // flags of the exporters require it. The exception is --metric-log.dir, because a replay of complete files writes a
 // metric log, too.
 func replayFlags(j *replay.Job) flags.Set {
+	// Flags creates a new set, so its elements can be changed here.
 	served := j.Telemetry.Flags()
 	for i, f := range served {
+		// The requirement is first in Needs, so its message precedes those about other flags.
 		if f.Name != "metric-log.dir" {
 			served[i].Needs = append([]string{"follow"}, f.Needs...)
 		}
@@ -78,30 +83,36 @@ func replayFlags(j *replay.Job) flags.Set {
 // lineFlags returns the flags for reading lines. Three of them set the format in different syntaxes, and exclude each
 // other.
 func lineFlags(j *replay.Job) flags.Set {
+	// Fields of the job itself have flags that concern the command, and fields of o concern the reading of lines.
 	o := &j.Replay
 	return flags.Set{
 		{
+			// Without a format, each file is examined separately, so files of different servers can be merged.
 			Name: "format", Value: flags.Parsed(&o.Format, "", accesslog.Named).Suggest(accesslog.Names()...),
 			Not: []string{"nginx-format", "apache-format"},
 			Usage: "`NAME` of the lines' format: " + strings.Join(accesslog.Names(), ", ") +
 				" (default: detected for each file)",
 		},
 		{
+			// The text is copied from the configuration of the server, with its variables.
 			Name: "nginx-format", Value: flags.Parsed(&o.Format, "", accesslog.Nginx),
 			Not:   []string{"format", "apache-format"},
 			Usage: "`STRING` of nginx's log_format",
 		},
 		{
+			// All three flags set the same field. Not prevents that the last one silently wins.
 			Name: "apache-format", Value: flags.Parsed(&o.Format, "", accesslog.Apache),
 			Not:   []string{"format", "nginx-format"},
 			Usage: "`STRING` of Apache's LogFormat",
 		},
 		{
+			// Well-known formats need no mapping. This flag is for the JSON of other programs.
 			Name: "json-field", Value: flags.Map(&j.Keys), Of: "Keys", Not: []string{"nginx-format", "apache-format"},
 			Usage: "`FIELD=PATH` of a key in JSON, such as status=http.response.code; fields are time (the end of a " +
 				"call), start, status, grpc, duration, request, method, target, host and client; repeatable",
 		},
 		{
+			// The text is parsed by package replay, because its meaning depends on --zone.
 			Name: "from", Value: flags.String(&j.From, ""), Not: []string{"follow"},
 			Usage: "`TIME` of the first second of lines that count, as in windowstat log (default: no bound)",
 		},
@@ -110,33 +121,42 @@ func lineFlags(j *replay.Job) flags.Set {
 			Usage: "`TIME` of the last second of lines that count (default: no bound)",
 		},
 		{
+			// Most formats have an offset in each time. The zone is for formats without one.
 			Name: "zone", Value: flags.Parsed(&o.Zone, "UTC", wallclock.Zone),
 			Usage: "`ZONE` of times without one, such as Europe/Berlin or Local",
 		},
 		{
+			// A server writes a line when a call ends, and several workers write concurrently. So lines are not in
+			// exact order.
 			Name: "tolerance", Value: flags.Number(&o.Tolerance, replay.DefaultTolerance), Of: "Tolerance", Zero: true,
 			Usage:   "maximum `DURATION` by which lines are out of order, in whole seconds",
 			Default: fmt.Sprintf("%v; %v with --follow", replay.DefaultTolerance, replay.DefaultFollowTolerance),
 		},
+		// --follow turns the command from a job that ends into a service.
 		{Name: "follow", Value: flags.Bool(&j.Follow), Usage: "read files as they grow, and serve their calls"},
 		{
+			// A program such as logrotate may move old files to a separate directory.
 			Name: "rotated-dir", Value: flags.Strings(&o.RotatedDirs), Of: "RotatedDirs", Needs: []string{"follow"},
 			Usage: "`DIRECTORY` of rotated files, in addition to that of the log; repeatable",
 		},
 		{
+			// An empty text means that no status is an exception, so Zero is set.
 			Name: "exception-status", Value: flags.Parsed(&o.Exceptions, "5xx", replay.ParseStatuses), Zero: true,
 			Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503",
 		},
 		{
+			// A 429 is the usual status of a refusal by a limit. Servers that refuse with 503 need this flag.
 			Name: "block-status", Value: flags.Parsed(&o.Blocks, "429", replay.ParseStatuses), Of: "Blocks", Zero: true,
 			Usage: "`STATUSES` of calls that were refused, and so did not pass",
 		},
 		{
+			// A log has the paths of all clients, including scanners. The limit bounds the memory for their names.
 			Name: "max-resources", Value: flags.Number(&j.Naming.MaxResources, collector.DefaultMaxResources),
 			Of:    "Collector.MaxResources",
 			Usage: "maximum `NUMBER` of resources in addition to routes; calls of all others count for _other",
 		},
 		{
+			// A replay of a wrong format counts almost nothing. The exit status makes a script notice it.
 			Name: "fail-above", Value: flags.Number(&j.FailAbove, 0.1), Of: "FailAbove",
 			Usage: "`SHARE` of lines that are not counted, from 0 to 1, above which the exit status is 1; also of " +
 				"late lines in one log, for which the default is " + fmt.Sprint(replay.DefaultLate),

@@ -17,20 +17,24 @@ import (
 	"github.com/windowstat/windowstat/cmd/windowstat/internal/top"
 )
 
-// topCommand is windowstat top, see package top. This function opens the terminal, so that tests of the package can use
-// a screen in memory.
+// topCommand is windowstat top, see package top. This function opens the terminal, and tests of the package can use a
+// screen in memory.
 func topCommand() *cli.Command {
 	var o top.Options
 	var once bool
+	// A nil client is valid: package top then uses a plain client without credentials.
 	var client *http.Client
 	sorted := func(column string) (string, error) { return column, top.Options{Sort: column}.Check() }
 	set := flags.Set{
+		// The output of --once has a fixed form, so scripts can parse it.
 		{Name: "once", Value: flags.Bool(&once), Usage: "write one table as text and exit, for scripts and pipes"},
 		{
+			// Package top checks the column. The check runs here already, and the error names the flag.
 			Name: "sort", Value: flags.Parsed(&o.Sort, "pass", sorted),
 			Usage: "`COLUMN` to sort by: resource, pass, block, exception, mean, p99, in_flight_avg or peak",
 		},
 		{
+			// An empty text is allowed, because it shows all resources.
 			Name: "filter", Value: flags.String(&o.Filter, ""), Zero: true,
 			Usage: "`TEXT` in the names of resources to show, in upper or lower case",
 		},
@@ -51,6 +55,7 @@ With --once the command writes the last second as text, with tabs between column
 total, which has no resource, and resource for the other rows. Several services are not added up; they have a column
 target. Exit status 1 means that a service could not be read. NO_COLOR in the environment disables colors.`,
 		Action: func(c *cli.Context) error {
+			// The addresses are not flags, so their errors have no name of a flag.
 			endpoints, err := parseEndpoints(c.Args().Slice(), client)
 			if err := set.Check(c, err); err != nil {
 				return err
@@ -67,7 +72,7 @@ target. Exit status 1 means that a service could not be read. NO_COLOR in the en
 	})
 }
 
-// parseEndpoints returns the endpoints of the addresses, or of the default address if there are none. The error joins
+// parseEndpoints returns the endpoints of the addresses, or of the default address without addresses. The error joins
 // the errors of all addresses. Two addresses of the same page are an error, because its counts would be added twice.
 func parseEndpoints(addresses []string, client *http.Client) (endpoints []*top.Endpoint, err error) {
 	if len(addresses) == 0 {
@@ -79,6 +84,7 @@ func parseEndpoints(addresses []string, client *http.Client) (endpoints []*top.E
 		switch {
 		case err != nil:
 			errs = append(errs, err)
+		// Two texts may mean the same page, with and without the path /metrics/seconds, so Same compares the URLs.
 		case slices.ContainsFunc(endpoints, endpoint.Same):
 			errs = append(errs, fmt.Errorf("%s is given twice, and would be added up twice", endpoint.Name()))
 		default:
@@ -90,9 +96,11 @@ func parseEndpoints(addresses []string, client *http.Client) (endpoints []*top.E
 
 // terminal returns the screen of the terminal that out writes to, or an error if out is not a terminal.
 func terminal(out io.Writer) (tcell.Screen, error) {
+	// A test passes a buffer as out, and a shell may pass a pipe. In both cases there is no terminal.
 	if f, ok := out.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil, errors.New("top needs a terminal; --once writes a table to a pipe or a file")
 	}
+	// NewScreen reads the description of the terminal that TERM names, and fails for an unknown one.
 	screen, err := tcell.NewScreen()
 	if err != nil {
 		return nil, fmt.Errorf("the terminal cannot be used: %w (TERM is %q); --once needs none", err,

@@ -23,6 +23,9 @@ import (
 
 // verifyCommand is windowstat verify. Package exporter/verify compares and writes. Package verification selects the
 // mode and prints the results.
+//
+// The command reads from two sources: the log and a database. It takes the log as correct, because each second is
+// written there first.
 func verifyCommand() *cli.Command {
 	var o verifyOptions
 	set := o.flags()
@@ -66,6 +69,7 @@ different or too many, or that a source could not be read; 2 that the arguments 
 
 // verifyOptions has the options that the flags set.
 type verifyOptions struct {
+	// v.From is the database that is read, and v.To is the server that is written to.
 	v      verification.Verification // the work
 	source logquery.Source           // the rows of the log
 	target push.Options              // of --remote-write
@@ -75,13 +79,18 @@ type verifyOptions struct {
 // flags returns the flags in the order of a user's questions: the log, the database, the report, and writing.
 func (o *verifyOptions) flags() flags.Set {
 	from := &o.v.From
+	// Flags about writing are errors for a comparison that only reads.
 	writes := []string{"heal|new"}
 	return append(sourceFlags(&o.source, "each has a line in the report"), flags.Set{
 		{
+			// By default, a metric that the database never had is no gap: it may be excluded by the configuration of
+			// the server.
 			Name: "all", Value: flags.Bool(&from.All),
 			Usage: "also compare metrics and resources that the database does not have for the instance",
 		},
 		{
+			// verify.Options.Check requires the URL and the labels, except with --new, which does not read the
+			// database.
 			Name: "url", Value: flags.String(&from.URL, ""), Of: "URL",
 			Usage: "`URL` of the query API, without /api/v1 (required)",
 		},
@@ -90,15 +99,19 @@ func (o *verifyOptions) flags() flags.Set {
 			Usage: "`NAME=VALUE` of a label of the instance's series, such as job and instance (required); repeatable",
 		},
 		{
+			// A service can export its metrics with another prefix. The comparison then needs the same one.
 			Name: "namespace", Value: flags.String(&o.v.Namespace, exporter.Namespace), Of: "Namespace",
 			Usage: "`PREFIX` of the metrics' names",
 		},
 		{
+			// Sentinel's log has no runs. windowstat sentinel writes them to its state.
 			Name: "state-dir", Value: flags.String(&o.v.StateDir, ""),
 			Usage: "`DIRECTORY` of the state of windowstat sentinel, if --dir has logs of Sentinel",
 		},
 		{Name: "config.file", Value: flags.Parsed(&from.Client, "", flags.ParseClient), Usage: flags.ClientUsage},
 		{
+			// Seconds of the last scrape interval are usually on their way to the database. Such a second is not
+			// missing.
 			Name: "delay", Value: flags.Number(&from.Delay, verify.DefaultDelay), Of: "Delay",
 			Usage: "maximum `DURATION` until a second arrives; younger seconds are not compared",
 		},
@@ -106,12 +119,16 @@ func (o *verifyOptions) flags() flags.Set {
 			Name: "format", Value: flags.OneOf(&o.format, "table", "table", "json"),
 			Usage: "`FORMAT` of the report: table or json",
 		},
+		// --heal compares before and after, and writes only samples that the database does not have.
 		{Name: "heal", Value: flags.Bool(&o.v.Heal), Usage: "write missing samples, and compare again"},
 		{
+			// --new writes without reading first, so it must not be combined with --heal.
 			Name: "new", Value: flags.Bool(&o.v.New), Not: []string{"heal"},
 			Usage: "write all seconds of the log, with the given labels",
 		},
 		{
+			// --heal finds the labels of a second by its run, and omits runs of other labels. This flag overrides the
+			// choice.
 			Name: "run", Value: flags.List(&from.Runs, parseRun), Needs: []string{"heal"},
 			Usage: "`RUN` that --heal writes in any case, or unknown for seconds without a run; repeatable",
 		},
@@ -126,6 +143,8 @@ func (o *verifyOptions) flags() flags.Set {
 				"is used",
 		},
 		{
+			// Prometheus refuses old samples by remote write. promtool creates blocks from this file, and Prometheus
+			// loads them.
 			Name: "openmetrics", Value: flags.String(&o.v.File, ""), Needs: writes,
 			Usage: "`FILE` to write to instead of a server, for promtool tsdb create-blocks-from openmetrics",
 		},
@@ -139,19 +158,22 @@ func parseRun(s string) (int64, error) {
 	if s == "unknown" {
 		return 0, nil
 	}
+	// Runs are positive. The number 0 itself is an error, because a script may print it for an absent run.
 	if err != nil || id <= 0 {
 		return 0, fmt.Errorf("%q is not a run and not unknown", s)
 	}
 	return id, nil
 }
 
-// check returns the errors in the options. It also sets the options that follow from others: the server to write to is
-// the one that is compared, unless --remote-write or --openmetrics is given.
+// check returns the errors in the options. It also sets the options that follow from others: without --remote-write and
+// --openmetrics, samples are written to the compared server.
 func (o *verifyOptions) check(now time.Time, stderr io.Writer) error {
 	v := &o.v
+	// A database has the series of one application under the given labels, so several applications cannot be compared.
 	v.JSON, o.source.OneApp = o.format == "json", true
 	logs, err := logquery.Select(o.source, now)
 	v.Logs = logs
+	// One file, or one set of labels, cannot hold the seconds of several hosts.
 	errs := []error{err}
 	if len(logs) > 1 && (v.New || v.File != "") {
 		errs = append(errs, errors.New("--dir: --new and --openmetrics allow only one directory"))
@@ -161,6 +183,7 @@ func (o *verifyOptions) check(now time.Time, stderr io.Writer) error {
 		wrong = v.From.Check(v.Namespace)
 		errs = append(errs, wrong)
 	}
+	// Nothing is written, or the default of the server to write to cannot be derived from a wrong URL.
 	if !v.Heal && !v.New || wrong != nil && o.target.URL == "" {
 		return errors.Join(errs...)
 	}
@@ -168,15 +191,19 @@ func (o *verifyOptions) check(now time.Time, stderr io.Writer) error {
 		URL:    cmp.Or(o.target.URL, strings.TrimSuffix(v.From.URL, "/")+"/api/v1/write"),
 		Client: v.From.Client, Timeout: v.From.Timeout, Logger: slog.New(slog.NewTextHandler(stderr, nil)),
 	}
+	// Do not send the credentials of --config.file to a different server.
 	if o.target.URL != "" {
 		v.To.Push.Client = o.target.Client
 	}
+	// The check of the options requires a writer. Do not create the file for a command that will fail.
 	if v.File != "" {
 		v.To.OpenMetrics = io.Discard // Run creates the file
 	}
 	for _, e := range collector.OptionErrors(v.To.Check()) {
 		errs = append(errs, &collector.OptionError{Package: e.Package, Field: "Target", Err: e.Err})
 	}
+	// Heal takes the labels from the database. With --new there is no comparison, so the given labels are checked and
+	// used.
 	if v.New {
 		errs = append(errs, push.CheckLabels(v.From.Labels))
 		v.To.Push.Labels = v.From.Labels
