@@ -40,7 +40,7 @@ func TestVariables(t *testing.T) {
 		{"RATE", "0", "demo", 2, "--rate (WINDOWSTAT_RATE): 0"},
 		{
 			"METRIC_LOG_DIR", "", "demo --rate=-1", 2,
-			"--metric-log.dir (WINDOWSTAT_METRIC_LOG_DIR): is empty; leave it out",
+			"--metric-log.dir (WINDOWSTAT_METRIC_LOG_DIR): is empty; omit the flag",
 		},
 		{"METRIC_LOG_SYNC", "1s", "demo", 2, "--metric-log.sync (WINDOWSTAT_METRIC_LOG_SYNC): needs --metric-log.dir"},
 		{"WEB_PROXIES", "10.0.0.7\nx", "demo", 2, `--web.proxies (WINDOWSTAT_WEB_PROXIES): "x" is not an address`},

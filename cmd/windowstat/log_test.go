@@ -154,8 +154,8 @@ func TestLogBadArguments(t *testing.T) {
 		},
 		{"--dir=" + dir + "  --from=now  --to=-5m", []string{"--from: ", " is after --to, "}},
 		{"--dir=" + dir + "  --follow  --to=now  --summary", []string{
-			"--follow: not with --to",
-			"--summary: not with --follow",
+			"--follow: cannot be combined with --to",
+			"--summary: cannot be combined with --follow",
 		}},
 		{
 			"--dir=" + dir + "  --summary  --format=sentinel",
@@ -190,14 +190,14 @@ func TestLogBadArguments(t *testing.T) {
 		// The order of errors is stable.
 		{
 			"--dir=" + dir + "  --step=0s  --top=0",
-			[]string{"--step: 0s would mean the default; leave it out\nwindowstat: --top: 0 would mean the " +
-				"default; leave it out"},
+			[]string{"--step: 0s would mean the default; omit the flag\nwindowstat: --top: 0 would mean the " +
+				"default; omit the flag"},
 		},
 		{"--dir=" + dir + "  --follow  --step=1m  --top=1", []string{
-			"--step: not with --follow",
-			"--top: not with --follow",
+			"--step: cannot be combined with --follow",
+			"--top: cannot be combined with --follow",
 		}},
-		{"--dir=" + dir + "  --summary  --step=1m", []string{"--step: not with --summary"}},
+		{"--dir=" + dir + "  --summary  --step=1m", []string{"--step: cannot be combined with --summary"}},
 	} {
 		status, out, stderr := loggedRun(t, tc.args)
 		if status != 2 || out != "" {

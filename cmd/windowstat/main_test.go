@@ -779,8 +779,9 @@ func TestBadArguments(t *testing.T) {
 			"proxy --upstream=http://x --routes-only --routes=/dev/null --proxy.path-depth=3 " +
 				"--max-path-values=5 --max-origins=5", 2,
 			[]string{
-				"--routes-only: needs", "--proxy.path-depth: not with --routes-only",
-				"--max-path-values: not with --routes-only", "--max-origins: needs --proxy.origin-header",
+				"--routes-only: needs", "--proxy.path-depth: cannot be combined with --routes-only",
+				"--max-path-values: cannot be combined with --routes-only",
+				"--max-origins: needs --proxy.origin-header",
 			},
 		},
 		{

@@ -128,7 +128,7 @@ func TestReplayErrors(t *testing.T) {
 			"--path-depth=0", "--max-resources=0", "--fail-above=2", "--metric-log.app=x", "--web.listen-address=:1",
 			"--limits.file=x", "-", "-",
 		}, 2, []string{
-			"--format: ", "--nginx-format: ", "--format: not with --nginx-format", "--zone: \"Nowhere\"",
+			"--format: ", "--nginx-format: ", "--format: cannot be combined with --nginx-format", "--zone: \"Nowhere\"",
 			"--tolerance: 1.5s", "--exception-status: \"6\"",
 			"--block-status: \"x\"", "--path-depth: 0", "--max-resources: 0", "--fail-above: 2",
 			"--metric-log.app: needs", "--web.listen-address: needs --follow",

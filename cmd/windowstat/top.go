@@ -86,7 +86,7 @@ func parseEndpoints(addresses []string, client *http.Client) (endpoints []*top.E
 			errs = append(errs, err)
 		// Two texts may mean the same page, with and without the path /metrics/seconds, so Same compares the URLs.
 		case slices.ContainsFunc(endpoints, endpoint.Same):
-			errs = append(errs, fmt.Errorf("%s is given twice, and would be added up twice", endpoint.Name()))
+			errs = append(errs, fmt.Errorf("%s is given twice, and its calls would be counted twice", endpoint.Name()))
 		default:
 			endpoints = append(endpoints, endpoint)
 		}
@@ -103,7 +103,7 @@ func terminal(out io.Writer) (tcell.Screen, error) {
 	// NewScreen reads the description of the terminal that TERM names, and fails for an unknown one.
 	screen, err := tcell.NewScreen()
 	if err != nil {
-		return nil, fmt.Errorf("the terminal cannot be used: %w (TERM is %q); --once needs none", err,
+		return nil, fmt.Errorf("the terminal cannot be used: %w (TERM is %q); --once works without a terminal", err,
 			os.Getenv("TERM"))
 	}
 	return screen, nil

@@ -24,8 +24,7 @@ import (
 // verifyCommand is windowstat verify. Package exporter/verify compares and writes. Package verification selects the
 // mode and prints the results.
 //
-// The command reads from two sources: the log and a database. It takes the log as correct, because each second is
-// written there first.
+// The command reads from two sources: the log and a database. It takes the log as correct.
 func verifyCommand() *cli.Command {
 	var o verifyOptions
 	set := o.flags()
@@ -160,7 +159,7 @@ func parseRun(s string) (int64, error) {
 	}
 	// Runs are positive. The number 0 itself is an error, because a script may print it for an absent run.
 	if err != nil || id <= 0 {
-		return 0, fmt.Errorf("%q is not a run and not unknown", s)
+		return 0, fmt.Errorf("%q is neither the number of a run nor the word unknown", s)
 	}
 	return id, nil
 }

@@ -196,7 +196,7 @@ func TestVerify(t *testing.T) {
 	expect(verified(0, "--heal", "--run", "unknown"), "healed: 2 samples written")
 	expect(verified(2, "--heal", "--run", "-3", "--run", "x"), `--run: "-3" is not a run`, `--run: "x" is not a run`)
 	expect(verified(2, "--run=7", "--openmetrics=x"), "--run: needs --heal", "--openmetrics: needs --heal")
-	expect(verified(2, "--new", "--heal"), "--new: not with --heal")
+	expect(verified(2, "--new", "--heal"), "--new: cannot be combined with --heal")
 	expect(verified(2, "--new", "--openmetrics=x", "--dir", dir),
 		"--dir: --new and --openmetrics allow only one directory")
 	page = true

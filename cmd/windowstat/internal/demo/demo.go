@@ -38,7 +38,7 @@ func (o *Options) Check() error {
 	wrong := func(field, format string, args ...any) {
 		errs = append(errs, &collector.OptionError{Package: "demo", Field: field, Err: fmt.Errorf(format, args...)})
 	}
-	// The negation also refuses NaN, which is neither above 0 nor at most maxRate.
+	// The negated condition also refuses NaN: every comparison with NaN is false.
 	if !(o.Rate > 0 && o.Rate <= maxRate) {
 		wrong("Rate", "%v is not above 0 and at most %d", o.Rate, maxRate)
 	}
@@ -66,7 +66,7 @@ func (o *Options) Check() error {
 // counts differ: then the log is needed to find the cause.
 func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	log := &o.Telemetry.Exporter.Log
-	// The comparison needs a metric log in any case, because the log is one of the four observers.
+	// The comparison needs a metric log in any case, because the log is the last of the four observers.
 	if log.Dir == "" {
 		if log.Dir, err = os.MkdirTemp("", "windowstat-demo-"); err != nil {
 			return err

@@ -31,7 +31,7 @@ const (
 // the generator call active to find out whether they are affected.
 //
 // The incident hang is in the handler of the database, retries is in the generator and in the handler of payments, and
-// limit is in run. Times are those of the wall clock, as the user sees them in the printed line.
+// limit is in run. Times are from the wall clock, because the user compares them with the printed line.
 type incident struct {
 	// name is one of Incidents, or empty.
 	name string

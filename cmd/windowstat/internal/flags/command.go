@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Command completes the command c and returns it. It adds the flags of s, --help, the text of the help, and the
-// functions that read variables and that report unknown flags. A command and its flags serve one run, because their
+// Command completes the command c and returns it. It adds the flags of s, --help, the text of the help, a function that
+// reads variables, and a function that reports unknown flags. A command and its flags serve one run, because their
 // values keep the arguments of the run.
 func (s Set) Command(c *cli.Command) *cli.Command {
 	for _, f := range s {
@@ -156,7 +156,7 @@ func flagOf(flags []cli.Flag, arg string) cli.Flag {
 	return flags[i]
 }
 
-// valueOf returns the value of a flag. It is nil for --help and --version, because these have no Value.
+// valueOf returns the value of a flag. --help and --version have no Value, and the result is nil.
 func valueOf(f cli.Flag) *Value {
 	// All GenericFlags are from Set.Command, so they have a *Value.
 	if g, ok := f.(*cli.GenericFlag); ok {

@@ -172,7 +172,7 @@ func TestVariables(t *testing.T) {
 	t.Setenv("WINDOWSTAT_WAIT", "x")
 	t.Setenv("WINDOWSTAT_LABEL", "a\nb=1")
 	_, err = try(t, "test")
-	want := "--text: is empty; leave it out\n" +
+	want := "--text: is empty; omit the flag\n" +
 		`--wait: "x" is not a duration, such as 1m30s` + "\n" + `--label: "a" is not NAME=VALUE`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)

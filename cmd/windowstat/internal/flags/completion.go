@@ -78,8 +78,8 @@ func complete(app *cli.App, words []string) error {
 // suggestion is a possible word, and a description that the shell shows next to it.
 type suggestion struct{ word, description string }
 
-// suggest returns the words that can follow the words before. It may return words that do not begin with word; the
-// caller removes them. The kind of words depends on the position:
+// suggest returns the words that can follow the words before. The caller removes the results that do not begin with
+// word. The kind of words depends on the position:
 //
 //   - before the command: commands, or the flags of the root command;
 //   - after = in a flag, or after a flag that takes a text: the texts of the flag;
@@ -149,7 +149,7 @@ func commandSuggestions(app *cli.App) (all []suggestion) {
 // flagSuggestions suggests flags, each with its usage as the description.
 func flagSuggestions(flags []cli.Flag) (all []suggestion) {
 	for _, f := range flags {
-		// The backquotes mark the name of the text for the help. They have no meaning in a shell.
+		// The backquotes mark the name of the text for the help. A shell would show them.
 		usage := strings.ReplaceAll(f.(cli.DocGenerationFlag).GetUsage(), "`", "")
 		all = append(all, suggestion{Name(f.Names()[0]), usage})
 	}

@@ -12,7 +12,7 @@ import (
 // flags. They also align the usages in a column after the longest name, which leaves little space for the text.
 const width = 80
 
-// commandHelp returns the help of a command, in sections like those of a manual page.
+// commandHelp returns the help of a command, in sections, as in a manual page.
 func commandHelp(c *cli.Command) string {
 	var b strings.Builder
 	usage := "windowstat " + c.Name

@@ -2,8 +2,8 @@
 // of the flags, and all errors together, before the command does anything.
 //
 // Only this package and the main package import the library github.com/urfave/cli/v2. Other packages describe their
-// flags with [Set] and [Value]. The library parses the arguments and selects the command. This package adds what the
-// library does not have:
+// flags with [Set] and [Value]. The library parses the arguments and selects the command. The library lacks these
+// features, which this package adds:
 //
 //   - flags after positional arguments (see arrange);
 //   - variables with several values, one per line (see readVariables);
@@ -43,11 +43,10 @@ type Flag struct {
 	Default string
 	// Category is the heading of the flag in --help. Flags without a category come first.
 	Category string
-	// Of has the fields that the flag sets, separated by spaces, in the form in which a [collector.OptionError] names
-	// them.
+	// Of has the fields that the flag sets, separated by spaces, with the names that a [collector.OptionError] uses.
 	Of string
-	// Needs has the flags without which this flag is an error. An element such as "heal|new" requires one of two flags.
-	// Not has the flags with which this flag is an error.
+	// Needs has the flags that this flag requires. An element such as "heal|new" requires one of two flags. Not has the
+	// flags that exclude this flag.
 	Needs, Not []string
 	// Zero allows the number 0 and the empty text. In the options of most packages both mean the default. Without Zero
 	// they are errors, because a user who writes --interval 0 does not expect the default.
@@ -74,9 +73,9 @@ func (s Set) IsSet(name string) bool {
 	return i >= 0 && s[i].Value.isSet()
 }
 
-// Check returns all errors in the arguments of a command as one [UsageError]. These are wrong texts, unmet conditions
-// between flags, unexpected arguments, and checks, the errors that the packages of the options have found. An action
-// must call Check before it does anything else.
+// Check returns all errors in the arguments of a command as one [UsageError]. The error joins wrong texts, unmet
+// conditions between flags, unexpected arguments, and checks, the errors that the packages of the options have found.
+// An action must call Check before it does anything else.
 func (s Set) Check(c *cli.Context, checks ...error) error {
 	var errs []error
 	if c.Command.ArgsUsage == "" && c.Args().Present() {
@@ -99,7 +98,7 @@ func (s Set) Check(c *cli.Context, checks ...error) error {
 			}
 		}
 		if i := slices.IndexFunc(f.Not, s.IsSet); i >= 0 {
-			problems = append(problems, fmt.Errorf("not with %s", Name(f.Not[i])))
+			problems = append(problems, fmt.Errorf("cannot be combined with %s", Name(f.Not[i])))
 		}
 		for _, err := range problems {
 			errs = append(errs, fmt.Errorf("%s: %w", Name(f.Name), err))

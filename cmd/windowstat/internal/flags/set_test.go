@@ -31,9 +31,9 @@ func TestMistakes(t *testing.T) {
 		"":                         "",
 		"--log=a --size=3":         "",
 		"--size=3":                 "--size: needs --log",
-		"--log= --wait=0s":         "--log: is empty; leave it out\n--wait: 0s would mean the default; leave it out",
+		"--log= --wait=0s":         "--log: is empty; omit the flag\n--wait: 0s would mean the default; omit the flag",
 		"--zero=0 --follow":        "",
-		"--follow --n=3 --wait=1s": "-n: not with --follow",
+		"--follow --n=3 --wait=1s": "-n: cannot be combined with --follow",
 		"--follow=false -n=3":      "",
 		"--any=1":                  "--any: needs --log or --follow",
 		"--any=1 --follow":         "",
@@ -42,7 +42,7 @@ func TestMistakes(t *testing.T) {
 			`--net: "y" is not an address or a network, such as 10.0.0.7 or 10.0.0.0/8`,
 		"--log=bad": "--log: no such directory",
 		"--log=bad --wait=0s --size=1 extra": `test takes no arguments, got ["extra"]` +
-			"\n--wait: 0s would mean the default; leave it out\n--log: no such directory",
+			"\n--wait: 0s would mean the default; omit the flag\n--log: no such directory",
 		"--wait=1m":                     "--wait: is too long\nOther.Field: is wrong\nplain",
 		"--size=x --follow=maybe --any": "flag needs an argument: --any",
 		"--size=x --follow=maybe --wait=1": `--size: "x" is not a whole number, such as 100` + "\n" +

@@ -66,7 +66,7 @@ func (v *Value) isSet() bool {
 func (v *Value) problems(allowZero bool) []error {
 	// An empty text is usually a mistake in a script, such as an unset variable in --dir "$DIR".
 	if v.text == "" && !allowZero {
-		return []error{errors.New("is empty; leave it out")}
+		return []error{errors.New("is empty; omit the flag")}
 	}
 	if len(v.errs) > 0 || allowZero || v.current == nil {
 		return v.errs
@@ -76,7 +76,7 @@ func (v *Value) problems(allowZero bool) []error {
 	switch x := v.current().(type) {
 	case int, int64, time.Duration:
 		if text := fmt.Sprint(x); text == "0" || text == "0s" {
-			return []error{fmt.Errorf("%s would mean the default; leave it out", text)}
+			return []error{fmt.Errorf("%s would mean the default; omit the flag", text)}
 		}
 	}
 	return nil
@@ -109,7 +109,7 @@ func String(to *string, text string) *Value {
 	return v
 }
 
-// Suggest sets the texts that a shell completes, and returns v. Other texts are still valid.
+// Suggest sets the texts that a shell completes, and returns v. Other texts remain valid.
 func (v *Value) Suggest(words ...string) *Value {
 	v.words = words
 	return v
@@ -129,7 +129,7 @@ func Bool(to *bool) *Value {
 // Number returns the Value of a number or a duration with the default n. --help does not show a default of zero,
 // because zero means that the option has no effect.
 func Number[T int | int64 | float64 | time.Duration](to *T, n T) *Value {
-	// Store the default now, so that the option is complete even if the flag is absent.
+	// Store the default now: the option must be complete even if the flag is absent.
 	*to = n
 	v := &Value{current: func() any { return *to }, parse: store(to, parseNumber[T])}
 	if n != 0 {
@@ -198,8 +198,8 @@ func Strings(to *[]string) *Value {
 	return List(to, func(s string) (string, error) { return s, nil })
 }
 
-// Map returns the Value of a repeatable flag with texts NAME=VALUE. The option gets a map from names to values. If a
-// name is given twice, the last value counts.
+// Map returns the Value of a repeatable flag with texts NAME=VALUE. The option gets a map from names to values. The
+// last value of a repeated name counts.
 func Map(to *map[string]string) *Value {
 	return &Value{parse: func(texts string) error {
 		var errs []error

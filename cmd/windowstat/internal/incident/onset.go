@@ -82,7 +82,7 @@ func (s *Seconds) Onsets(clockOffset time.Duration) []Onset {
 		x := &all[i]
 		x.Rank = 1
 		for j := range all {
-			// apart is positive if x is later. Only then is the onset j counted for the rank of x.
+			// apart is positive if x is later than the onset j. Only then does the onset j raise the rank of x.
 			apart := x.Time.Sub(all[j].Time)
 			within := time.Second
 			if all[j].resource.log.host != x.resource.log.host {
@@ -131,7 +131,7 @@ func (s *Seconds) change(r *resource, column int) (c Change, ok bool) {
 	if begin < minBaseline {
 		return c, false
 	}
-	// The median ignores short bursts in the time before, which an average would include.
+	// The median ignores short bursts in the time before the range. An average would not.
 	baseline := median(list[:begin])
 	// Search for a rise and for a fall. If there are both, the earlier one is the change.
 	for _, sign := range []float64{1, -1} {

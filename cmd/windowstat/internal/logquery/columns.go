@@ -14,7 +14,7 @@ import (
 
 // Column is a column of numbers in a row of the log. All formats of the output have the same columns.
 //
-// A column that does not add up is a maximum or an average. It can select rows by --where, but it cannot sort sums.
+// A column that does not add up is a maximum or an average. --where accepts such a column, and --by refuses it.
 type Column struct {
 	// name is in flags and in the help.
 	name string // as --where and --by call it

@@ -35,7 +35,7 @@ func ParsePattern(p string) (Pattern, error) {
 			return Pattern{}, fmt.Errorf("%q: %w", p, err)
 		}
 		// Check the expression alone before, because a text such as "a)(b" becomes valid between the added parentheses.
-		// The flag s lets a dot match a line break, which a name may contain.
+		// The flag s lets a dot match a line break, because names may contain line breaks.
 		return Pattern{p, regexp.MustCompile(`^(?s:` + expression + `)$`).MatchString}, nil
 	}
 	// A limit and a search with the same text match the same resources.

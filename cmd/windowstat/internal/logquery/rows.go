@@ -88,7 +88,7 @@ func (p *lines) write(rows iter.Seq[*row]) error {
 		if p.format.time != "" && (p.at == "" || !r.Start.Equal(p.second)) {
 			p.second, p.at = r.Start, r.Start.In(p.zone).Format(p.format.time)
 		}
-		// Reuse the buffer, so that rows do not allocate a line each.
+		// Reuse the buffer of the last row: a new buffer for each row would be slow.
 		p.line = append(p.format.line(p.line[:0], p.at, r, &p.layout), '\n')
 		if _, err := p.Write(p.line); err != nil {
 			return err
@@ -201,7 +201,7 @@ func appendTable(b []byte, at string, r *row, l *layout) []byte {
 		c := &columns[i]
 		v := c.value(r.Row)
 		if c.time {
-			// A table shows whole milliseconds, which is the precision of the log.
+			// A table shows whole milliseconds, because the log has no finer times.
 			v /= int64(time.Millisecond)
 		}
 		b = appendNumber(b, c.title, v)

@@ -70,7 +70,7 @@ func (t *Summary) Add(r *metriclog.Row) {
 	x.Exception += r.Exception
 	x.OccupiedPass += r.OccupiedPass
 	x.Concurrency = max(x.Concurrency, r.Concurrency)
-	// The average times the number of calls is the sum of their response times, apart from rounding.
+	// The average times the number of calls is the sum of their response times, as exact as the rounded averages allow.
 	x.rt += float64(r.RT) * float64(r.Success)
 	if !r.Start.Equal(x.now) {
 		x.now, x.current = r.Start, 0

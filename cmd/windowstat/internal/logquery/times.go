@@ -54,7 +54,7 @@ func parseTime(s string, now, from time.Time, zone *time.Location) (ends, error)
 			return ends{}, fmt.Errorf("%q is not a relative time, such as -90s, -15m or -1d12h", s)
 		case m[1] == "-":
 			return at(addDays(now, -days, zone).Add(-rest))
-		// --from itself has no time to be relative to.
+		// The text is in --from, so there is no earlier time to add the distance to.
 		case from.IsZero():
 			return ends{}, fmt.Errorf("%q is relative to --from, and only valid in --to", s)
 		}
@@ -95,7 +95,8 @@ func inZone(wall time.Time, zone *time.Location) (ends, error) {
 	// A time of day occurs twice when clocks are set back, and never in the hour that they skip when set forward.
 	found := wallclock.Times(wall.Truncate(time.Second), zone)
 	if len(found) == 0 {
-		return ends{}, fmt.Errorf("clocks in %s were set forward over %s", zone, wall.Format(time.DateTime))
+		return ends{}, fmt.Errorf("%s does not exist: clocks in %s were set forward over it",
+			wall.Format(time.DateTime), zone)
 	}
 	return ends{found[0], found[len(found)-1]}, nil
 }
@@ -119,7 +120,7 @@ func dayStart(y int, m time.Month, d int, zone *time.Location) time.Time {
 	if e, err := inZone(midnight, zone); err == nil {
 		return e.first
 	}
-	// Midnight does not exist on this day, so the first second is the one at which the offset changes: midnight in the
+	// Midnight does not exist on this day, because clocks skip it. The first second of the day is midnight in the
 	// offset of the day before.
 	_, offset := midnight.Add(-24 * time.Hour).In(zone).Zone()
 	return midnight.Add(-time.Duration(offset) * time.Second)

@@ -11,7 +11,7 @@ import (
 func OpenFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		// The limit is unknown. Assume the usual soft limit of Linux, which is lower than most systems allow.
+		// The limit is unknown. Assume the usual soft limit of Linux, because most systems allow more.
 		return 1024
 	}
 	return int(min(uint64(limit.Cur), math.MaxInt32))

@@ -73,7 +73,7 @@ func Listen(address string, h http.Handler, logger *slog.Logger, b Bounds) (*Ser
 // Start starts a server on listeners, with TLS if h has a TLS configuration. The server has ended when it has stopped
 // on all listeners.
 func Start(h *http.Server, listeners ...net.Listener) *Server {
-	// Ended is a context, so that callers can combine it with other events by context.AfterFunc.
+	// Ended is a context instead of a channel: callers combine it with other events by context.AfterFunc.
 	ended, end := context.WithCancel(context.Background())
 	s := &Server{Ended: ended, http: h, at: listeners[0].Addr()}
 	// The certificate is in the TLS configuration, so ServeTLS needs no files.

@@ -52,7 +52,7 @@ func (o *Options) Flags() flags.Set {
 	return slices.Concat(o.pageFlags(), o.logFlags(), o.messageFlags(), o.pushFlags(), o.compareFlags())
 }
 
-// ServeFlags returns the flags of commands that serve seconds without counting calls. These are the flags of
+// ServeFlags returns the flags of commands that serve seconds without counting calls. The result has the flags of
 // [Options.Flags] except for limits, for labels that only counting commands have, for the metric log, and for the
 // comparison with it.
 func (o *Options) ServeFlags() flags.Set {
@@ -244,7 +244,7 @@ func (o *Options) exporter() exporter.Options {
 }
 
 // flagged returns an error of package exporter with the fields that the flags name in Flag.Of. It replaces the number
-// of a push, which users of flags do not see, by the prefix of its flags.
+// of a push by the prefix of the flags of the push, because users do not see the number.
 //
 // For example, with --otlp.url as the only push, package exporter reports Push[0].URL, and flagged replaces it by
 // otlp..URL, which --otlp.url has in Of.

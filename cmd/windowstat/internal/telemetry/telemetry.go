@@ -202,7 +202,7 @@ func (t *Telemetry) Ready(ctx context.Context, servers ...*server.Server) contex
 	return ctx
 }
 
-// namesFile is the name of the state file with the earned names. It is in the directory of the metric log.
+// namesFile is the name of the state file with the earned names. The directory of the metric log has this file.
 const namesFile = "names.json"
 
 // saveNamesInterval is the time between two saves of the earned names. After a crash, names that were earned since the

@@ -203,7 +203,7 @@ func (r reporter) print(report verify.Report, err error) {
 	}
 	if lines := r.lines(report); len(lines) > 0 {
 		line("")
-		// The lines of the map have no order. Sort them by time, so that the beginning of a problem is the first line.
+		// The lines of the map have no order. Sort them by time: the beginning of a problem is then the first line.
 		t := tabwriter.NewWriter(r.w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "KIND\tFROM\tTO\tSECONDS\tMETRICS\tRESOURCES")
 		for _, f := range slices.SortedFunc(maps.Keys(lines), func(a, b finding) int {
@@ -255,7 +255,7 @@ func (r reporter) print(report verify.Report, err error) {
 // For example, a database that was unavailable for a minute has a finding for each metric of each resource. The report
 // then has one line, with "all" as the metrics and with a list of resources.
 func (r reporter) lines(report verify.Report) map[finding][]string {
-	// A series is the key of the first step: a range of one resource whose metrics are still to be combined.
+	// A series is the key of the first step: a range of one resource with the same kind of problem.
 	type series struct {
 		finding
 		resource string
@@ -306,7 +306,7 @@ const blocksAfter = 3 * time.Hour
 // advise explains how to fill the gap.
 //
 // A gap of less than three hours is filled with --heal. A server that refuses old samples, as Prometheus does by
-// default, needs blocks: files that promtool creates from OpenMetrics text and that Prometheus loads from its data
+// default, needs blocks. promtool creates these files from OpenMetrics text, and Prometheus loads them from its data
 // directory.
 func (r reporter) advise(report verify.Report, result push.WriteResult) {
 	r.line("")

@@ -72,7 +72,7 @@ type state struct {
 type source struct {
 	content []byte
 	// cert and key are the server's certificate and its private key. ca has the authorities for certificates of
-	// clients. Each of them is nil if the file does not name it.
+	// clients. A field is nil if the web configuration file does not name its source.
 	cert, key, ca []byte
 }
 
@@ -222,10 +222,10 @@ func (f *File) Protect(server *http.Server, proxies []netip.Prefix, logger *slog
 	server.TLSConfig = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		t := f.state.Load().tls
 		if t == nil {
-			return nil, errors.New("the web configuration has no certificate any more")
+			return nil, errors.New("the web configuration no longer has a certificate")
 		}
-		// The configuration is shared by all handshakes, so a copy gets the protocols. They are those of the start,
-		// because the server's HTTP/2 cannot be turned on later.
+		// The configuration is shared by all handshakes, so a copy gets the protocols. The protocols stay as at the
+		// start, because HTTP/2 cannot be turned on later.
 		t = t.Clone()
 		t.NextProtos = protocols
 		return t, nil

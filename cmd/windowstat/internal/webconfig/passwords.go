@@ -125,7 +125,7 @@ func (q *fairQueue) do(ctx context.Context, name string, compare func()) error {
 		}
 	}()
 	// Acquire own before all. In the opposite order, the waiting comparisons of one host would occupy all slots, and
-	// other hosts would wait for that host.
+	// comparisons of other hosts would wait.
 	for _, s := range []*semaphore.Weighted{h.own, q.all} {
 		if err := s.Acquire(ctx, 1); err != nil {
 			return err
