@@ -24,7 +24,8 @@ func dashboardsCommand() *cli.Command {
 			Name: "out", Value: flags.String(&out, ""),
 			Usage: "`DIRECTORY` to write to, created if it does not exist (required)",
 		},
-		// A user may have edited the files of an earlier version. Without this flag they are safe.
+		// A user may have edited the files of an earlier version. Without this flag, the command keeps the edited
+		// files.
 		{Name: "overwrite", Value: flags.Bool(&overwrite), Usage: "replace files that have other contents"},
 	}
 	return set.Command(&cli.Command{

@@ -21,7 +21,7 @@ func demoCommand() *cli.Command {
 			Usage: "`NUMBER` of requests per second, over all routes",
 		},
 		{
-			// Zero is allowed explicitly, because it means a run without an end and not the default.
+			// 0 has a meaning for this flag: a run without an end. For most flags, an explicit 0 is an error.
 			Name: "duration", Value: flags.Number(&o.Duration, 0), Of: "Duration", Zero: true,
 			Usage: "`DURATION` of the run (0: until interrupted)",
 		},
@@ -31,7 +31,7 @@ func demoCommand() *cli.Command {
 			Usage: "break the service once, by `NAME`: " + strings.Join(demo.Incidents, ", "),
 		},
 		{
-			// Needs makes the flag an error without --incident, because it would have no effect.
+			// Without --incident, this flag would have no effect, so Needs makes it an error.
 			Name: "incident.after", Value: flags.Number(&o.After, demo.DefaultAfter), Of: "After",
 			Needs: []string{"incident"}, Usage: "`DURATION` before the incident",
 		},

@@ -78,7 +78,7 @@ Exit status 1 means that a file could not be read or written, 2 that the argumen
 
 // logFlags returns the flags of windowstat log that the other commands do not have: the output, and sums.
 //
-// Package logquery parses the texts of --where and --by, and lists the valid ones in its errors.
+// Package logquery parses the texts of --where and --by, and its errors list the valid texts.
 func logFlags(o *logquery.Options) flags.Set {
 	follow := []string{"follow"} // sums need an end of the range
 	by := strings.Split(logquery.ColumnNames(true), ", ")
@@ -142,8 +142,8 @@ func sourceFlags(o *logquery.Source, several string) flags.Set {
 			Usage: "`NAME` of the application, if the directory has several",
 		},
 		{
-			// A file has the process id in its name only if the service was configured so, for several processes in one
-			// directory.
+			// A file has the process id in its name only if the service was configured to write it. Several processes
+			// can then share a directory.
 			Name: "pid", Value: flags.List(&o.PIDs, flags.Int),
 			Usage: "`NUMBER` of a process, if names of files have it (default: all); repeatable",
 		},
@@ -154,7 +154,8 @@ func sourceFlags(o *logquery.Source, several string) flags.Set {
 		},
 		{Name: "to", Value: flags.String(&o.To, ""), Usage: "`TIME` of the last second (default: now)"},
 		{
-			// Times of the output are in the same zone, so a user can copy them into --from and --to.
+			// Times in flags and in the output have the same zone, so a user can copy printed times into --from and
+			// --to.
 			Name: "zone", Value: flags.Parsed(&o.Zone, "local", wallclock.Zone),
 			Usage: "`ZONE` of times in flags and output: local, UTC, or a name such as Europe/Berlin",
 		},

@@ -91,7 +91,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 //
 // The caller must run the application at most once, because the flags keep the values of their run.
 func application(stdout, stderr io.Writer) *cli.App {
-	// Reader is the source of "replay -". The help goes to Writer, also if it is printed because a command is missing.
+	// Reader is the source of "replay -". The help goes to Writer, even if the command line has no command.
 	return flags.App(&cli.App{
 		Name:  "windowstat",
 		Usage: "exact statistics of a service for every second",
@@ -109,7 +109,7 @@ variable of a repeatable flag has one value per line.`,
 
 // versionCommand is windowstat version. --version runs it, too.
 func versionCommand() *cli.Command {
-	// The command has only the flag --help. Check refuses arguments.
+	// The set is empty, because the command has no options. Its Check refuses arguments.
 	var set flags.Set
 	return set.Command(&cli.Command{
 		Name:  "version",

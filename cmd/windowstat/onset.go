@@ -44,7 +44,7 @@ different directories within --clock-offset. A tied onset has an = after its ran
 //
 // The command answers whether a limit would have helped, before the limit is in a production system.
 func backtestCommand() *cli.Command {
-	// Without onsets and without a maximum range: a backtest may cover many days.
+	// The zero value finds no onsets and has no maximum range, because a backtest may cover many days.
 	var a analysis
 	return a.command(&cli.Command{
 		Name:  "backtest",
@@ -74,7 +74,7 @@ type analysis struct {
 	limits []collector.Limit // limits to test; none without a backtest
 	// Onsets of hosts whose clocks differ cannot be ordered within this time.
 	offset time.Duration // maximum difference between the clocks of hosts
-	// A report has a maximum, because its charts have each second of the range.
+	// windowstat report sets a maximum, because its charts have each second of the range.
 	maxRange time.Duration // 0 for no limit
 }
 
@@ -97,7 +97,8 @@ func (a *analysis) command(c *cli.Command, own flags.Flag) *cli.Command {
 		Usage: "`FORMAT` of the output: table or json",
 	})
 	c.Action = func(ctx *cli.Context) error {
-		// A backtest without a limit has no result, so --limit is required there. For onsets it does not exist.
+		// A backtest without a limit has no result, so windowstat backtest requires --limit. windowstat onset has no
+		// such flag.
 		var missing error
 		if !a.onset && !set.IsSet("limit") {
 			missing = errors.New("--limit: a limit is needed")
@@ -130,11 +131,11 @@ func (a *analysis) read(
 	// Select returns at least one selection, even after an error, so all[0] exists.
 	all, err := logquery.Select(source, time.Now())
 	errs = append(errs, err)
-	// The range includes both ends, hence >= for the difference.
+	// The range includes the second of From and the second of To, so it is one second longer than the difference.
 	if a.maxRange > 0 && all[0].To.Sub(all[0].From) >= a.maxRange {
 		errs = append(errs, fmt.Errorf("--from: more than %v before --to", a.maxRange))
 	}
-	// Report all errors before the first file is opened for reading rows, which may take seconds.
+	// Report all errors before reading the rows, because reading may take seconds.
 	if err := set.Check(c, errors.Join(errs...)); err != nil {
 		return nil, err
 	}
@@ -143,7 +144,8 @@ func (a *analysis) read(
 
 // answers evaluates the seconds. A limit without a matching resource is probably misspelled, so it causes a note.
 func (a *analysis) answers(s *incident.Seconds) *incident.Answers {
-	// Onsets stays nil for a backtest, and Trials for windowstat onset. So the output omits them.
+	// A field that stays nil is absent from the output: Onsets for windowstat backtest, and Trials for windowstat
+	// onset.
 	found := &incident.Answers{Notes: s.Notes(a.onset)}
 	if a.onset {
 		found.Onsets = s.Onsets(a.offset)

@@ -14,7 +14,7 @@ import (
 // client that may send spans need not be allowed to read the pages.
 func otlpCommand() *cli.Command {
 	var o otlp.Options
-	// The flags of the receiver come first in the help, because the user must decide on them first.
+	// The flags of the receiver come first in the help, because every user of the command needs them.
 	set := slices.Concat(otlpFlags(&o), o.Telemetry.Flags())
 	return set.Command(&cli.Command{
 		Name:  "otlp",
@@ -54,7 +54,8 @@ func otlpFlags(o *otlp.Options) flags.Set {
 			Usage: "`ADDRESS` for OTLP over gRPC, without TLS",
 		},
 		{
-			// With a single service the prefix of the names would be the same everywhere, so it is omitted then.
+			// The name of a resource begins with the name of the service. This flag omits it, because all resources
+			// have the same service.
 			Name: "service", Value: flags.String(&o.Service, ""),
 			Usage: "`NAME` of the only service whose spans are counted, its service.name",
 		},

@@ -45,12 +45,12 @@ unchanged. With --limits.file, requests over a limit receive a 429 and do not re
 
 // proxyFlags returns the flags of the upstream, of the service of clients, and of counting.
 func proxyFlags(o *proxy.Options) flags.Set {
-	// The proxy has no Collector yet. Package telemetry creates it with these options.
+	// These are options of the Collector, which package telemetry creates later.
 	counted := &o.Telemetry.Exporter.Collector
 	return flags.Set{
 		{
-			// The upstream has no default. A request for another host is sent to this URL, too: the proxy is a reverse
-			// proxy.
+			// The flag has no default. The proxy is a reverse proxy: it sends all requests to this URL, whatever host
+			// they name.
 			Name: "upstream", Value: flags.Parsed(&o.Upstream, "", proxy.ParseUpstream), Of: "Upstream",
 			Usage: "`URL` of the service, such as http://127.0.0.1:8000 (required)",
 		},
@@ -60,8 +60,8 @@ func proxyFlags(o *proxy.Options) flags.Set {
 			Usage: "`ADDRESS` for clients, host:port",
 		},
 		{
-			// The limit is only on the beginning of a response. Its body may take longer, for example a stream of
-			// events.
+			// The limit does not include the body of the response, because a body may be a stream of events without an
+			// end.
 			Name: "proxy.upstream-timeout", Value: flags.Number(&o.Timeout, 30*time.Second), Of: "Timeout", Zero: true,
 			Usage: "`DURATION` until the upstream must begin its response",
 		},
@@ -105,12 +105,12 @@ func proxyFlags(o *proxy.Options) flags.Set {
 // boundFlags returns the flags that limit the resources of a single client: connections, memory for headers, and time.
 // Package server documents why each limit exists.
 //
-// All limits have a default, so a proxy on the internet is protected without settings. Zero turns some of them into an
-// automatic limit, which depends on the number of files that the process may open.
+// All limits have a default, so a proxy on the internet is protected without settings. For the numbers of connections,
+// 0 means a limit that depends on the number of files that the process may open.
 func boundFlags(b *server.Bounds) flags.Set {
 	return flags.Set{
 		{
-			// Only headers from these networks are trusted. Otherwise a client could write any address into
+			// The proxy trusts these headers only from the given networks, because a client can write any address into
 			// X-Forwarded-For.
 			Name: "proxy.trusted-proxies", Value: flags.List(&b.Proxies, flags.ParseNetwork),
 			Usage: "`NETWORK` of proxies in front of this one, such as 10.0.0.7 or 10.0.0.0/8, whose X-Forwarded " +
@@ -123,7 +123,7 @@ func boundFlags(b *server.Bounds) flags.Set {
 			Usage: "`DURATION` until a client must have sent the headers of a request",
 		},
 		{
-			// The memory for headers is needed before the request is known, for each connection.
+			// The proxy needs this memory for each connection before it can refuse the request.
 			Name: "proxy.max-header-bytes", Value: flags.Number(&b.HeaderBytes, server.DefaultHeaderBytes),
 			Of: "HeaderBytes", Zero: true,
 			Usage: "maximum `NUMBER` of bytes of a request's headers, including its first line",
@@ -134,7 +134,7 @@ func boundFlags(b *server.Bounds) flags.Set {
 			Usage: "`DURATION` for which a body may make no progress because its sender or receiver is idle",
 		},
 		{
-			// An idle connection takes an open file but does no work.
+			// Each idle connection takes one of the open files that the process may have.
 			Name: "proxy.idle-timeout", Value: flags.Number(&b.Idle, server.DefaultIdle), Of: "Idle", Zero: true,
 			Usage: "`DURATION` for which a connection of a client may wait for its next request",
 		},

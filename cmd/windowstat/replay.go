@@ -19,7 +19,7 @@ import (
 // them.
 func replayCommand() *cli.Command {
 	var j replay.Job
-	// The action reads the set, so it is created before.
+	// The action below uses set to find out whether the user gave a flag.
 	set := replayFlags(&j)
 	return set.Command(&cli.Command{
 		Name:      "replay",
@@ -72,7 +72,7 @@ func replayFlags(j *replay.Job) flags.Set {
 	// Flags creates a new set, so its elements can be changed here.
 	served := j.Telemetry.Flags()
 	for i, f := range served {
-		// The requirement is first in Needs, so its message precedes those about other flags.
+		// The requirement is first in Needs, so a message about --follow precedes messages about other flags.
 		if f.Name != "metric-log.dir" {
 			served[i].Needs = append([]string{"follow"}, f.Needs...)
 		}
@@ -83,7 +83,7 @@ func replayFlags(j *replay.Job) flags.Set {
 // lineFlags returns the flags for reading lines. Three of them set the format in different syntaxes, and exclude each
 // other.
 func lineFlags(j *replay.Job) flags.Set {
-	// Fields of the job itself have flags that concern the command, and fields of o concern the reading of lines.
+	// o has the options for reading lines, and j has the options of the command.
 	o := &j.Replay
 	return flags.Set{
 		{
@@ -94,13 +94,14 @@ func lineFlags(j *replay.Job) flags.Set {
 				" (default: detected for each file)",
 		},
 		{
-			// The text is copied from the configuration of the server, with its variables.
+			// The user copies the text, with its variables such as $status, from the configuration of the server.
 			Name: "nginx-format", Value: flags.Parsed(&o.Format, "", accesslog.Nginx),
 			Not:   []string{"format", "apache-format"},
 			Usage: "`STRING` of nginx's log_format",
 		},
 		{
-			// All three flags set the same field. Not prevents that the last one silently wins.
+			// All three flags set the same field. Not makes a combination an error. Otherwise the last flag would
+			// replace the others without a message.
 			Name: "apache-format", Value: flags.Parsed(&o.Format, "", accesslog.Apache),
 			Not:   []string{"format", "nginx-format"},
 			Usage: "`STRING` of Apache's LogFormat",
@@ -140,7 +141,7 @@ func lineFlags(j *replay.Job) flags.Set {
 			Usage: "`DIRECTORY` of rotated files, in addition to that of the log; repeatable",
 		},
 		{
-			// An empty text means that no status is an exception, so Zero is set.
+			// Zero allows an empty text, which means that no status is an exception.
 			Name: "exception-status", Value: flags.Parsed(&o.Exceptions, "5xx", replay.ParseStatuses), Zero: true,
 			Usage: "`STATUSES` of calls that failed, such as 5xx,404 or 500-503",
 		},

@@ -17,10 +17,10 @@ import (
 )
 
 // reportCommand is windowstat report. It writes the findings of windowstat onset and windowstat backtest to an HTML
-// file, with charts, and, with --url, with the alerts of a database.
+// file with charts. With --url, the file also has the alerts of a database.
 //
 // The command cannot share analysis.command with onset and backtest, because it has other flags and another output. It
-// shares their steps read and answers.
+// calls analysis.read and analysis.answers directly.
 func reportCommand() *cli.Command {
 	a := analysis{onset: true, maxRange: incident.MaxRange}
 	var source logquery.Source
@@ -31,10 +31,11 @@ func reportCommand() *cli.Command {
 	// The flags of the database have no effect without its URL.
 	needs := []string{"url"}
 	set := append(sourceFlags(&source, hosts), flags.Set{
-		// The name is short, as in compilers. Its error has one dash.
+		// The name has one letter, as in compilers, so messages write it with one dash.
 		{Name: "o", Value: flags.String(&out, ""), Usage: "`FILE` to write (required)"},
 		{
-			// The flag is named after the command whose result it adds. There it is called --limit.
+			// The flag is named after the command whose result it adds. In windowstat backtest, the same option is
+			// --limit.
 			Name: "backtest", Value: flags.List(&a.limits, incident.ParseLimit),
 			Usage: "`LIMIT` to draw in the charts and to test: " + incident.LimitHelp + "; repeatable",
 		},
@@ -100,7 +101,7 @@ written.`,
 			if err := atomicfile.Write(out, b.Bytes()); err != nil {
 				return err
 			}
-			// The numbers show whether the report has the expected content, without opening it.
+			// The numbers show whether the report has the expected content, and the user need not open it.
 			fmt.Fprintf(c.App.Writer, "%s: %d bytes; resources that changed: %d\n",
 				out, b.Len(), len(r.Answers.Onsets))
 			return nil

@@ -49,8 +49,8 @@ func sentinelFlags(o *sentinelcmd.Options) flags.Set {
 			Usage: "`NAME` of the only application whose logs are followed, as in the names of the files",
 		},
 		{
-			// The state keeps positions over a restart. A directory of logs that is mounted read-only needs a separate
-			// one.
+			// The state keeps positions over a restart. If the directory of the logs is read-only, the state needs a
+			// separate directory.
 			Name: "state-dir", Value: flags.String(&x.StateDir, ""), Of: "Sentinel.StateDir",
 			Usage: "writable `DIRECTORY` for positions, runs and the lock", Default: "the directory of the logs",
 		},

@@ -29,7 +29,7 @@ func topCommand() *cli.Command {
 		// The output of --once has a fixed form, so scripts can parse it.
 		{Name: "once", Value: flags.Bool(&once), Usage: "write one table as text and exit, for scripts and pipes"},
 		{
-			// Package top checks the column. The check runs here already, and the error names the flag.
+			// sorted runs the check of package top while the flag is parsed, so an error names the flag.
 			Name: "sort", Value: flags.Parsed(&o.Sort, "pass", sorted),
 			Usage: "`COLUMN` to sort by: resource, pass, block, exception, mean, p99, in_flight_avg or peak",
 		},
@@ -55,7 +55,7 @@ With --once the command writes the last second as text, with tabs between column
 total, which has no resource, and resource for the other rows. Several services are not added up; they have a column
 target. Exit status 1 means that a service could not be read. NO_COLOR in the environment disables colors.`,
 		Action: func(c *cli.Context) error {
-			// The addresses are not flags, so their errors have no name of a flag.
+			// The addresses are arguments, so their errors name the address instead of a flag.
 			endpoints, err := parseEndpoints(c.Args().Slice(), client)
 			if err := set.Check(c, err); err != nil {
 				return err

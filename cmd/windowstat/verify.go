@@ -78,18 +78,18 @@ type verifyOptions struct {
 // flags returns the flags in the order of a user's questions: the log, the database, the report, and writing.
 func (o *verifyOptions) flags() flags.Set {
 	from := &o.v.From
-	// Flags about writing are errors for a comparison that only reads.
+	// A flag that configures writing is an error without --heal and --new.
 	writes := []string{"heal|new"}
 	return append(sourceFlags(&o.source, "each has a line in the report"), flags.Set{
 		{
-			// By default, a metric that the database never had is no gap: it may be excluded by the configuration of
-			// the server.
+			// By default, a metric that the database never had is no gap: the configuration of the server may exclude
+			// it.
 			Name: "all", Value: flags.Bool(&from.All),
 			Usage: "also compare metrics and resources that the database does not have for the instance",
 		},
 		{
-			// verify.Options.Check requires the URL and the labels, except with --new, which does not read the
-			// database.
+			// Package verify checks that there is a URL and a label. With --new nothing is read, so check omits this
+			// test.
 			Name: "url", Value: flags.String(&from.URL, ""), Of: "URL",
 			Usage: "`URL` of the query API, without /api/v1 (required)",
 		},
@@ -98,12 +98,12 @@ func (o *verifyOptions) flags() flags.Set {
 			Usage: "`NAME=VALUE` of a label of the instance's series, such as job and instance (required); repeatable",
 		},
 		{
-			// A service can export its metrics with another prefix. The comparison then needs the same one.
+			// A service can export its metrics with another prefix. The comparison then needs this prefix.
 			Name: "namespace", Value: flags.String(&o.v.Namespace, exporter.Namespace), Of: "Namespace",
 			Usage: "`PREFIX` of the metrics' names",
 		},
 		{
-			// Sentinel's log has no runs. windowstat sentinel writes them to its state.
+			// Sentinel's log has no runs. windowstat sentinel writes the runs to its state directory.
 			Name: "state-dir", Value: flags.String(&o.v.StateDir, ""),
 			Usage: "`DIRECTORY` of the state of windowstat sentinel, if --dir has logs of Sentinel",
 		},
@@ -172,7 +172,7 @@ func (o *verifyOptions) check(now time.Time, stderr io.Writer) error {
 	v.JSON, o.source.OneApp = o.format == "json", true
 	logs, err := logquery.Select(o.source, now)
 	v.Logs = logs
-	// One file, or one set of labels, cannot hold the seconds of several hosts.
+	// A file or a set of labels cannot distinguish the seconds of several hosts.
 	errs := []error{err}
 	if len(logs) > 1 && (v.New || v.File != "") {
 		errs = append(errs, errors.New("--dir: --new and --openmetrics allow only one directory"))
@@ -182,7 +182,7 @@ func (o *verifyOptions) check(now time.Time, stderr io.Writer) error {
 		wrong = v.From.Check(v.Namespace)
 		errs = append(errs, wrong)
 	}
-	// Nothing is written, or the default of the server to write to cannot be derived from a wrong URL.
+	// Stop here if nothing is written. Also stop if --url is wrong, because the URL to write to is derived from --url.
 	if !v.Heal && !v.New || wrong != nil && o.target.URL == "" {
 		return errors.Join(errs...)
 	}
