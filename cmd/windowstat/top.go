@@ -86,7 +86,7 @@ func parseEndpoints(addresses []string, client *http.Client) (endpoints []*top.E
 			errs = append(errs, err)
 		// Two texts may mean the same page, with and without the path /metrics/seconds, so Same compares the URLs.
 		case slices.ContainsFunc(endpoints, endpoint.Same):
-			errs = append(errs, fmt.Errorf("%s is given twice, and its calls would be counted twice", endpoint.Name()))
+			errs = append(errs, fmt.Errorf("%s is given twice, so its calls would count twice", endpoint.Name()))
 		default:
 			endpoints = append(endpoints, endpoint)
 		}

@@ -159,7 +159,7 @@ func parseRun(s string) (int64, error) {
 	}
 	// Runs are positive. The number 0 itself is an error, because a script may print it for an absent run.
 	if err != nil || id <= 0 {
-		return 0, fmt.Errorf("%q is neither the number of a run nor the word unknown", s)
+		return 0, fmt.Errorf("%q is not a run: a positive number or the word unknown", s)
 	}
 	return id, nil
 }

@@ -21,7 +21,7 @@ import (
 type Options struct {
 	// Telemetry has the options of the exporters and of the pages.
 	Telemetry telemetry.Options
-	// Rate includes requests that the service will refuse. Retries of an incident are in addition to it.
+	// Rate includes requests that the service will refuse. Retries of an incident are additional requests.
 	Rate     float64       // requests per second, over all routes
 	Duration time.Duration // length of the run; 0 until ctx ends
 	Incident string        // one of [Incidents], or empty
@@ -66,7 +66,7 @@ func (o *Options) Check() error {
 // counts differ: then the log is needed to find the cause.
 func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	log := &o.Telemetry.Exporter.Log
-	// The comparison needs a metric log in any case, because the log is the last of the four observers.
+	// The comparison needs a metric log in any case, because the log has one of the four compared counts.
 	if log.Dir == "" {
 		if log.Dir, err = os.MkdirTemp("", "windowstat-demo-"); err != nil {
 			return err
@@ -133,7 +133,8 @@ func (o *Options) runShop(
 	}
 	// The context now also ends if the service or the pages fail, so the load does not continue without a receiver.
 	ctx = t.Ready(ctx, service)
-	// The service may have counted an unanswered request that the generator has not. This explains a difference.
+	// The service may have counted an unanswered request that the generator has not. The comparison may then report a
+	// difference.
 	unanswered := shop.Load(ctx, "http://"+service.Address(), &http.Transport{MaxIdleConnsPerHost: maxInFlight})
 	if unanswered > 0 {
 		fmt.Fprintf(stdout, "%d requests received no response\n", unanswered)

@@ -30,12 +30,13 @@ const (
 // incident breaks the shop for incidentLength, from a whole second on. Without a name it does nothing. The handlers and
 // the generator call active to find out whether they are affected.
 //
-// The incident hang is in the handler of the database, retries is in the generator and in the handler of payments, and
-// limit is in run. Times are from the wall clock, because the user compares them with the printed line.
+// The handler of the database implements the incident hang. The handler of payments and the generator implement
+// retries, and run implements limit. Times are from the wall clock, because the user compares them with the printed
+// line.
 type incident struct {
 	// name is one of Incidents, or empty.
 	name string
-	// The second of from is the first one with the incident, and the second of to is the first one without it.
+	// The incident includes the second of from and excludes the second of to.
 	from, to time.Time
 	over     chan struct{} // closed when the load ends, to release calls that hang
 }

@@ -100,7 +100,7 @@ func (l *load) send(r route) {
 			l.unanswered.Add(1) // whether the service has counted it is unknown
 			return
 		}
-		// A 429 is a refusal by a limit. Clients do not retry it here, so it ends the loop.
+		// A status 429 means that a limit refused the request. The generator does not retry such a request.
 		failed := status >= http.StatusInternalServerError
 		l.sent.count(cmp.Or(r.pattern, httpstat.Unmatched), status == http.StatusTooManyRequests, failed)
 		if !failed {

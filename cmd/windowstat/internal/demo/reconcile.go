@@ -126,7 +126,7 @@ func scraped(url string) (map[string]counts, error) {
 // logged adds up the rows of the metric log from a second on, by resource.
 func logged(log metriclog.Searcher, from time.Time) (map[string]counts, error) {
 	const own = 0 // the names of the demo's files have no process id
-	// The log may have an earlier run of the demo, so only the seconds from from on count.
+	// The log may have an earlier run of the demo, so search only from the first second of this run.
 	rows, err := log.Search(metriclog.Query{From: from, PIDs: []int{own}})
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ import (
 // Shop is an HTTP service with different kinds of routes, and the load on it. Create it with [NewShop]; serve its
 // Handler, and then call [Shop.Load] and [Shop.Reconcile].
 type Shop struct {
-	// stats counts the calls of the shop. Its numbers are the column counted of the comparison.
+	// stats counts the calls of the shop. The comparison prints its numbers in the column counted.
 	stats  *collector.Collector
 	routes []route
 	// rate is the number of requests per second over all routes. Each route has a share of it.

@@ -81,8 +81,8 @@ func (s Set) Check(c *cli.Context, checks ...error) error {
 	if c.Command.ArgsUsage == "" && c.Args().Present() {
 		errs = append(errs, fmt.Errorf("%s takes no arguments, got %q", c.Command.Name, c.Args().Slice()))
 	}
-	// wrong has the flags with an error of this function. Package checks of their fields would report the same cause
-	// again.
+	// wrong has the flags with an error that this function has found. checks may have errors with the same cause, which
+	// are omitted.
 	wrong := map[string]bool{}
 	for _, f := range s {
 		// A flag that was not given has a valid default, and its conditions do not apply.

@@ -75,7 +75,7 @@ func (s *Seconds) Backtest(limit collector.Limit) []Trial {
 		if limit.Matches(r.name) && (r.name != collector.Other || limit.Resource == collector.Other) {
 			t := s.excess(r, value, limit.Count, add)
 			// The text of a limit has its resource and grade. The count is added, because two limits may differ only in
-			// it.
+			// their counts.
 			t.Limit = fmt.Sprintf("%s %d", limit, limit.Count)
 			all = append(all, t)
 		}

@@ -35,10 +35,10 @@ func (r *resource) troubles(first int64, seconds int) (list []live.RecordedTroub
 		if len(found) == 0 {
 			continue
 		}
-		// Find returns the trouble in descending order of importance.
+		// Find returns the worst trouble first.
 		worst := found[0]
 		x := live.RecordedTrouble{First: end - 1, End: end, Kind: int(worst.Kind), Text: trouble.Words(found)}
-		// The kind determines the rank first, and then the severity within the kind. No severity reaches 1e12.
+		// A worse kind has a higher rank, whatever the severity: 1e12 is larger than any severity that occurs.
 		x.Rank = float64(worst.Kind)*1e12 + worst.Severity()
 		if n := len(list); n > 0 && list[n-1].End == end-1 && list[n-1].Kind == x.Kind {
 			last := &list[n-1]

@@ -130,7 +130,8 @@ func List[T any](things []T) string {
 func nearest(names map[string]bool, pattern string) []string {
 	fold := func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) }
 	all := slices.SortedFunc(maps.Keys(names), fold)
-	// The position is right even if no name equals the pattern: the neighbors in the alphabet often share its beginning.
+	// The position is right even if no name equals the pattern: names near it in the alphabet often have the same
+	// beginning.
 	at, _ := slices.BinarySearchFunc(all, strings.Trim(pattern, "~*"), fold)
 	// Two of the five names precede the pattern, unless it is at an end of the list.
 	const limit = 5

@@ -16,7 +16,7 @@ import (
 
 // row is a row of the output: a row of the log, or the sums of several.
 //
-// A row is reused for the next one, so a consumer must not keep it.
+// A search reuses one row for all rows of the log, so a consumer must not keep a row.
 type row struct {
 	*metriclog.Row
 	line []byte // the line in the log; nil for sums
@@ -165,8 +165,8 @@ func appendCSV(b []byte, at string, r *row, l *layout) []byte {
 func appendField(b []byte, name string) []byte {
 	// Visible also escapes line breaks, so a field never needs quotes for them.
 	s := Visible(name)
-	// Spreadsheets evaluate fields that begin with these characters even if they are quoted. A name may be from an untrusted
-	// client.
+	// Spreadsheets evaluate fields that begin with these characters even if the fields are quoted. A name may be from
+	// an untrusted client.
 	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
 		s = "'" + s
 	}

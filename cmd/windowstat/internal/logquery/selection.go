@@ -15,7 +15,7 @@ import (
 
 // Source selects rows of one or more logs. The flags of a command set its fields, and [Select] checks them.
 //
-// Texts of times stay texts here: their meaning depends on Zone, on the current time and on each other.
+// Source keeps times as texts, because their meaning depends on Zone, on the current time and on each other.
 type Source struct {
 	// Dirs has the directories of the logs. App selects an application, and PIDs selects processes. Without App, all
 	// applications are selected; without PIDs, all processes.
@@ -50,7 +50,7 @@ type Selection struct {
 	Zone      *time.Location
 	Resources []Pattern
 
-	// seen is filled by Match, that is only if there are patterns.
+	// Match fills seen, so seen stays empty without patterns.
 	seen    map[string]bool // names that were passed to Match, for hints
 	several bool            // the rows may be from several logs
 }
@@ -180,7 +180,8 @@ func (s *Selection) checkLogs(o Source) error {
 			return fmt.Errorf("--pid: there is no log of process %d; there are %s", pid, List(logs))
 		}
 	}
-	// A database has the series of one application under the given labels. Rows of several would be mixed up.
+	// A database has the series of one application under the given labels. Rows of several applications would be mixed
+	// up.
 	if names := apps(logs); o.OneApp && len(names) > 1 {
 		return fmt.Errorf("--app: required, because there are logs of %s", List(names))
 	}

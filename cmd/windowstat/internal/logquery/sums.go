@@ -36,7 +36,7 @@ func NewSummary(zone *time.Location) *Summary { return &Summary{zone: zone, by: 
 type sums struct {
 	metriclog.Row // Start and RT are set by rows; Concurrency is the maximum of any second and process
 	summary       *Summary
-	// A float64 cannot overflow. An int64 of nanoseconds would, after 292 years of response times.
+	// rt is a float64, because an int64 of nanoseconds would overflow after 292 years of response times.
 	rt float64 // sum over all calls, in nanoseconds
 
 	// now and current add up the processes of an application within one second. The peak is the highest such sum.
@@ -45,7 +45,7 @@ type sums struct {
 	// peak is the highest value of the column by in a second, and peakAt is this second.
 	peak   int64
 	peakAt time.Time
-	// Averages of several processes are not combined here: worst is from the single process with the highest one.
+	// worst is the highest average of one process in one second. Averages of several processes are not combined.
 	worst   time.Duration // highest average response time of a second
 	worstAt time.Time
 

@@ -151,8 +151,8 @@ func (o *Options) logFlags() flags.Set {
 // pushFlags returns the flags of the pushes. Each kind has four flags, for one server. A program that uses package
 // exporter can push to several servers of a kind.
 func (o *Options) pushFlags() (all flags.Set) {
-	// The flags store pointers to the elements, so all elements must exist before. Those without a URL are removed
-	// later by exporter.
+	// The flags store pointers to the elements, so all elements must exist first. The method exporter removes the
+	// elements without a URL later.
 	o.Exporter.Push = make([]push.Options, len(pushKinds))
 	for i, kind := range pushKinds {
 		// The URL enables a push. Without it, the other flags of its kind are errors.

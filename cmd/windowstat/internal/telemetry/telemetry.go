@@ -88,7 +88,7 @@ func Start(o *Options, stderr io.Writer) (*Telemetry, error) {
 	}
 	t := &Telemetry{Exporter: x, Logger: logger, finish: x.Start()}
 	t.working, t.end = context.WithCancel(context.Background())
-	// Without a file of limits, SIGHUP keeps its default action: it ends the process.
+	// Without a file of limits, the signal SIGHUP keeps its default action and ends the process.
 	if x.Limits != nil {
 		t.reloadOnHangup()
 	}

@@ -41,8 +41,8 @@ type Verification struct {
 	Logs []*logquery.Selection
 	// Namespace is the prefix of the names of the metrics in the database.
 	Namespace string
-	// StateDir is the state directory of windowstat sentinel, if the logs are Sentinel's. Their rows have no run, and
-	// the state has the runs.
+	// StateDir is the state directory of windowstat sentinel, if the logs are Sentinel's. Rows of these logs have no
+	// run. The state directory has the runs.
 	StateDir string
 	// From is the database that is read. Heal and New write to To.
 	From verify.Options
@@ -90,8 +90,8 @@ func (v *Verification) compare(ctx context.Context, log *logquery.Selection, std
 	var h verify.Healing
 	switch {
 	case v.New:
-		// There is no comparison before or after, so the result of the requests is the only evidence. Zero written
-		// samples are an error: the range is probably wrong.
+		// There is no comparison before or after, so only the result of the requests shows whether samples are in the
+		// database. Zero written samples are an error: the range is probably wrong.
 		h.WriteResult, err = verify.Write(ctx, gap, v.To)
 		fmt.Fprintln(stdout, written(h.WriteResult))
 		if err == nil && h.Written == 0 || h.Refused+h.Unconfirmed+h.Left > 0 {

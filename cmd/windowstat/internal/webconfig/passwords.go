@@ -67,7 +67,7 @@ func (p *passwords) compare(user, password string) bool {
 
 // sum returns the hash of a password for the cache, keyed with the user's bcrypt hash.
 func (p *passwords) sum(user, password string) []byte {
-	// An unknown user has the key "". No hash is cached for such a user, and hmac.Equal of nil and a sum is false.
+	// An unknown user has an empty key. The cache has no hash of an unknown user, so isVerified returns false.
 	h := hmac.New(sha256.New, []byte(p.hashes[user]))
 	h.Write([]byte(password))
 	return h.Sum(nil)
