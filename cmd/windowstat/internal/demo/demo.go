@@ -104,9 +104,9 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) (err error)
 func (o *Options) runShop(
 	ctx context.Context, t *telemetry.Telemetry, stdout io.Writer,
 ) (shop *Shop, from time.Time, err error) {
-	// The log may have seconds of an earlier demo. The comparison begins with the current second.
-	// Take the second from the timeline of the Collector. The timeline may differ from the wall clock, and the log has the
-	// seconds of the timeline.
+	// The log may have seconds of an earlier demo. The comparison begins with the current second. Take the second from
+	// the timeline of the Collector. The timeline may differ from the wall clock, and the log has the seconds of the
+	// timeline.
 	line := t.Collector.Timeline()
 	from, _ = line.WallTime(line.At(line.Now()).Index)
 	shop = NewShop(t.Collector, o.Rate, o.Incident, from.Add(o.After))

@@ -93,7 +93,7 @@ func ParseRange(from, to string, now time.Time, zone *time.Location) (first, las
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--from: %w", err))
 		}
-		// --from begins with the first second that the text means, and --to ends with the last one.
+		// A text such as 2026-01-02 means several seconds: --from takes the first of them, and --to takes the last.
 		first = x.first
 	}
 	if to != "" {
