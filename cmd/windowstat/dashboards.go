@@ -43,7 +43,8 @@ how to use them. If a file exists with other contents, nothing is written, unles
 			if err := set.Check(c, err); err != nil {
 				return err
 			}
-			// Write compares all files before it writes the first one, so an error leaves the directory unchanged.
+			// Write compares all files before it writes the first one, so ErrChanged means that the directory is
+			// unchanged.
 			if err := dashboards.Write(out, overwrite); err != nil {
 				if errors.Is(err, dashboards.ErrChanged) {
 					err = errors.Join(err, errors.New("nothing was written; --overwrite replaces existing files"))

@@ -18,7 +18,7 @@ import (
 type Column struct {
 	// name is in flags and in the help.
 	name string // as --where and --by call it
-	// key is the name of the per-second metric without its prefix, so users of both need one name only.
+	// key of a count is the name of its per-second metric without the prefix. A duration has its unit in the key.
 	key string // in JSON and CSV
 	// title is short, because a table has many columns.
 	title string // in a table

@@ -179,7 +179,8 @@ func (t *Telemetry) reloadOnHangup() {
 
 // Finish ends the exporters, after they have received the last second. The pages continue until [Telemetry.Stop].
 //
-// The goroutines of work end first, because the last save of earned names needs the open metric log.
+// The goroutines of work end first: the last save of earned names writes to the directory of the metric log, and the
+// exporters close this log.
 func (t *Telemetry) Finish() error {
 	t.end()
 	t.work.Wait()
@@ -202,7 +203,7 @@ func (t *Telemetry) Ready(ctx context.Context, servers ...*server.Server) contex
 	return ctx
 }
 
-// namesFile is the name of the state file with the earned names. The directory of the metric log has this file.
+// namesFile is the name of the state file with the earned names. The file is in the directory of the metric log.
 const namesFile = "names.json"
 
 // saveNamesInterval is the time between two saves of the earned names. After a crash, names that were earned since the
