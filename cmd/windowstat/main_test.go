@@ -445,7 +445,7 @@ func TestProxyUpstreamDown(t *testing.T) {
 		t.Error("not counted as an exception")
 	}
 	get(t, front+"/b")
-	if n := strings.Count(p.output(), "the upstream does not answer"); n != 1 {
+	if n := strings.Count(p.output(), "the upstream does not respond"); n != 1 {
 		t.Errorf("%d messages about it:\n%s", n, p.output())
 	}
 	if status := p.end(t); status != 0 {

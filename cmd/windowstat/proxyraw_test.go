@@ -197,11 +197,11 @@ func TestProxyLogsUpstreamErrorsOnce(t *testing.T) {
 	closed.Close()
 	const (
 		secret      = "hunter2"
-		unreachable = "the upstream does not answer: no connection"
-		hungUp      = "the upstream ended a connection without an answer"
-		unreadable  = "the upstream's answer cannot be read"
-		brokenOff   = "the upstream broke off an answer"
-		late        = "the upstream does not answer in time"
+		unreachable = "the upstream does not respond: no connection"
+		hungUp      = "the upstream closed a connection without a response"
+		unreadable  = "the upstream's response cannot be read"
+		brokenOff   = "the upstream cut off a response"
+		late        = "the upstream does not respond in time"
 	)
 	for message, tc := range map[string]struct {
 		answer string

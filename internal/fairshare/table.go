@@ -123,7 +123,7 @@ func (t *Table[H, V]) Amount(of H) int {
 // First returns the next entry to evict, or nil if the table is empty.
 func (t *Table[H, V]) First() *Holder[H, V] {
 	for len(t.order) > 0 {
-		if x := t.order[0].holders[0]; !t.late(x) {
+		if x := t.order[0].holders[0]; !t.outdated(x) {
 			return x
 		}
 	}
@@ -134,16 +134,16 @@ func (t *Table[H, V]) First() *Holder[H, V] {
 func (t *Table[H, V]) FirstOf(of H) *Holder[H, V] {
 	h := t.hosts[of]
 	for h != nil && len(h.holders) > 0 {
-		if x := h.holders[0]; !t.late(x) {
+		if x := h.holders[0]; !t.outdated(x) {
 			return x
 		}
 	}
 	return nil
 }
 
-// late reports whether an entry was used after its position was computed, and moves it if so. The first entry for which
+// outdated reports whether an entry was used after its position was computed, and moves it if so. The first entry for which
 // late returns false is the right one to evict: every other entry was used at its recorded time or later.
-func (t *Table[H, V]) late(x *Holder[H, V]) bool {
+func (t *Table[H, V]) outdated(x *Holder[H, V]) bool {
 	if t.Used == nil || t.Used(x.Value) == x.used {
 		return false
 	}

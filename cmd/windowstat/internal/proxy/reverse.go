@@ -7,7 +7,7 @@
 // report about the client.
 //
 //	client --> net/http --> httpstat --> handler --> httputil.ReverseProxy --> transport --> upstream
-//	                        counts       answer, clientBody    forward
+//	                        counts       responseWriter, clientBody, forward
 //
 // A Collector counts the status of each response, so the status must tell whose failure it was. A client that sends an
 // incomplete body, or does not wait for the response, gets a status below 500. An upstream that cannot be reached,
@@ -45,7 +45,7 @@ func (o *Options) handler(logger *slog.Logger) http.Handler {
 		Transport:      o.transport(),
 		ModifyResponse: faults.answered,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			a := w.(*answer)
+			a := w.(*responseWriter)
 			a.end()
 			w, body := a.ResponseWriter, a.body // the proxy's own response needs the headers of net/http
 			switch {
@@ -78,7 +78,7 @@ func (o *Options) handler(logger *slog.Logger) http.Handler {
 			http.Error(w, why, status)
 			return
 		}
-		a, with := &answer{ResponseWriter: w, request: r}, *r
+		a, with := &responseWriter{ResponseWriter: w, request: r}, *r
 		if r.Body != nil && r.Body != http.NoBody {
 			// Otherwise net/http reads the rest of the body when the response begins, and the upstream cannot get it.
 			_ = http.NewResponseController(w).EnableFullDuplex()
@@ -107,7 +107,7 @@ func (o *Options) transport() *http.Transport {
 		MaxIdleConnsPerHost:   min(512, o.Bounds.Conns),
 		IdleConnTimeout:       90 * time.Second,
 		ForceAttemptHTTP2:     true,
-		DisableCompression:    true, // the client gets the encoding that it asked for
+		DisableCompression:    true, // the client gets the encoding that its Accept-Encoding selects
 	}
 }
 
@@ -120,11 +120,11 @@ type faults struct {
 
 // The kinds of failures. They are log messages, and the bodies of the responses to clients.
 const (
-	unreachable = "the upstream does not answer: no connection"
-	late        = "the upstream does not answer in time"
-	hungUp      = "the upstream ended a connection without an answer"
-	unreadable  = "the upstream's answer cannot be read"
-	brokenOff   = "the upstream broke off an answer"
+	unreachable = "the upstream does not respond: no connection"
+	timedOut    = "the upstream does not respond in time"
+	hungUp      = "the upstream closed a connection without a response"
+	unreadable  = "the upstream's response cannot be read"
+	brokenOff   = "the upstream cut off a response"
 )
 
 // fault returns the kind of failure that an error of the transport means, and the status for the client.
@@ -141,7 +141,7 @@ func fault(err error) (kind string, status int) {
 		errors.As(err, &unknown), errors.As(err, &record), errors.As(err, &alert):
 		return unreachable, http.StatusBadGateway
 	case errors.As(err, &wrapped) && wrapped.Timeout():
-		return late, http.StatusGatewayTimeout
+		return timedOut, http.StatusGatewayTimeout
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
 		strings.Contains(err.Error(), "server closed idle connection"):
@@ -152,7 +152,7 @@ func fault(err error) (kind string, status int) {
 
 // log logs a failure.
 func (f *faults) log(kind string, err error) {
-	if kind == unreachable || kind == late {
+	if kind == unreachable || kind == timedOut {
 		f.silent.Store(true)
 	}
 	f.Log(slog.LevelWarn, kind, "upstream", f.upstream, "err", redact.Error(err))
@@ -166,7 +166,7 @@ func (f *faults) answered(r *http.Response) error {
 		r.Header.Del("Content-Length")
 	}
 	if f.silent.Load() && f.silent.CompareAndSwap(true, false) {
-		f.Log(slog.LevelInfo, "the upstream answers again", "upstream", f.upstream)
+		f.Log(slog.LevelInfo, "the upstream responds again", "upstream", f.upstream)
 	}
 	return nil
 }

@@ -110,13 +110,13 @@ func (e *Endpoint) get(
 	kind string,
 	read func(io.Reader) error,
 ) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, fmt.Errorf("no answer in %v", requestTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, fmt.Errorf("no response within %v", requestTimeout))
 	defer cancel()
-	asked := *u
-	asked.RawQuery = query.Encode()
+	full := *u
+	full.RawQuery = query.Encode()
 	req := &http.Request{
 		Method: http.MethodGet,
-		URL:    &asked,
+		URL:    &full,
 		Header: http.Header{"Accept": {kind}, "User-Agent": {"windowstat/" + collector.Version()}},
 	}
 	resp, err := e.client.Do(req.WithContext(ctx))

@@ -87,7 +87,7 @@ func TestKeys(t *testing.T) {
 	u := busy("GET /a", "GET /b")
 	press(u, "enter")
 	at := u.targets[0].newest + 2*minute
-	u.targets[0].take(answer{samples: []sample{{"GET /c", at, pass, 1}}, newest: at}, time.Now())
+	u.targets[0].take(result{samples: []sample{{"GET /c", at, pass, 1}}, newest: at}, time.Now())
 	if got := strings.Join(drawn(t, u, 100, 12), "\n"); !strings.Contains(got, "\nGET /b\nSECOND") {
 		t.Errorf("it is shown as\n%s", got)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // An endpoint that sends without end is not read without end, nor one whose short lines take up far more than they have
-// bytes. An answer that breaks off is not taken for one in a wrong format.
+// bytes. A truncated response is not reported as an invalid format.
 func TestTooLarge(t *testing.T) {
 	usual := requestTimeout
 	requestTimeout = time.Hour
@@ -24,7 +24,7 @@ func TestTooLarge(t *testing.T) {
 		{"# a " + strings.Repeat("x", 1000) + "\n", math.MaxInt, "larger than 80 MiB"}, // lines that are read quickly
 		{"\n", math.MaxInt, "more than 1000000 lines"},
 		{"a", math.MaxInt, "a line of more than 64 KiB"},
-		{"a 1\n", 5, "the answer broke off: unexpected EOF"},
+		{"a 1\n", 5, "the response was cut off: unexpected EOF"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")

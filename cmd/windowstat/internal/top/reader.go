@@ -20,15 +20,15 @@ import (
 	"github.com/windowstat/windowstat/internal/redact"
 )
 
-// few is the maximum number of missed seconds that are requested together, with all metrics.
-const few = 5
+// maxMissed is the maximum number of missed seconds that are requested together, with all metrics.
+const maxMissed = 5
 
 // maxPast limits a request for the past: the number of seconds times the number of resources. A minute is always
 // allowed.
 const maxPast = 300_000
 
-// answer is the result of a poll.
-type answer struct {
+// result is the result of a poll.
+type result struct {
 	samples []sample
 	newest  int64  // the last sealed second, or 0 before the first one
 	detail  detail // of the selected resource, and the trouble
@@ -40,7 +40,7 @@ type answer struct {
 //
 // The last second has all metrics. A few missing seconds are requested together. A longer past, such as at the
 // beginning, is requested one metric at a time, so the first response arrives soon and no response is very large.
-func (t *target) read(ctx context.Context, selected string) (a answer) {
+func (t *target) read(ctx context.Context, selected string) (a result) {
 	a.samples, a.newest, a.err = t.poll(ctx)
 	if a.err != nil {
 		t.all = false // another service may have the address now
@@ -53,13 +53,13 @@ func (t *target) read(ctx context.Context, selected string) (a answer) {
 // poll requests the last second and the missing ones. A page that lacks a metric rejects a request that names it. poll
 // then requests all metrics of the page, unless the page is of windowstat sentinel.
 func (t *target) poll(ctx context.Context) (samples []sample, newest int64, err error) {
-	samples, newest, err = t.ask(ctx, 1, 0, metrics)
+	samples, newest, err = t.request(ctx, 1, 0, metrics)
 	if errors.Is(err, statusError(http.StatusBadRequest)) && !t.all {
 		if d := t.endpoint.detail(ctx, inbound); errors.Is(d.err, statusError(http.StatusNotImplemented)) {
 			return nil, 0, errSentinel
 		}
 		t.all = true
-		samples, newest, err = t.ask(ctx, 1, 0, metrics)
+		samples, newest, err = t.request(ctx, 1, 0, metrics)
 	}
 	switch {
 	case errors.Is(err, statusError(http.StatusNotFound)):
@@ -90,19 +90,19 @@ func (t *target) poll(ctx context.Context) (samples []sample, newest int64, err 
 func (t *target) missed(ctx context.Context, newest, kept int64) (samples []sample, err error) {
 	gap := newest - t.newest - 1
 	switch {
-	case gap > few:
+	case gap > maxMissed:
 		t.past, t.window = 0, min(gap+int64(metrics)+2, kept) // each poll of the past takes about a second
 	case gap > 0:
-		samples, _, err = t.ask(ctx, gap+2, 0, metrics) // a second may end during the request
+		samples, _, err = t.request(ctx, gap+2, 0, metrics) // a second may end during the request
 		return samples, err
 	case t.past == metrics:
 		return nil, nil
 	}
-	samples, _, err = t.ask(ctx, t.window, t.past, t.past+1)
+	samples, _, err = t.request(ctx, t.window, t.past, t.past+1)
 	if errors.Is(err, statusError(http.StatusBadRequest)) &&
 		t.window > minute { // the service keeps fewer seconds or sends fewer
 		t.window = minute // always allowed; the service may send fewer seconds
-		samples, _, err = t.ask(ctx, minute, t.past, t.past+1)
+		samples, _, err = t.request(ctx, minute, t.past, t.past+1)
 	}
 	t.past++
 	return samples, err
@@ -121,9 +121,9 @@ var errSentinel = errors.New(
 		"windowstat log --follow --dir DIRECTORY on the machine of the logs",
 )
 
-// ask requests the last seconds, with the metrics from one up to but not including another. If the window is a minute,
+// request requests the last seconds, with the metrics from one up to but not including another. If the window is a minute,
 // the service may send fewer seconds.
-func (t *target) ask(ctx context.Context, window int64, from, to metric) (samples []sample, newest int64, err error) {
+func (t *target) request(ctx context.Context, window int64, from, to metric) (samples []sample, newest int64, err error) {
 	q := url.Values{}
 	for _, name := range onPage[from:to] {
 		if !t.all {
@@ -167,23 +167,23 @@ func readPage(r io.Reader) (all []sample, newest int64, err error) {
 	for n := 1; scanner.Scan(); n++ {
 		switch {
 		case n > maxLines:
-			return nil, 0, fmt.Errorf("the answer has more than %d lines", maxLines)
+			return nil, 0, fmt.Errorf("the response has more than %d lines", maxLines)
 		case text.Len() > maxPage:
-			return nil, 0, fmt.Errorf("the answer is larger than %d MiB", maxPage>>20)
+			return nil, 0, fmt.Errorf("the response is larger than %d MiB", maxPage>>20)
 		}
 		text.Write(scanner.Bytes())
 		text.WriteByte('\n')
 	}
 	switch err := scanner.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, 0, fmt.Errorf("the answer has a line of more than %d KiB", bufio.MaxScanTokenSize>>10)
+		return nil, 0, fmt.Errorf("the response has a line of more than %d KiB", bufio.MaxScanTokenSize>>10)
 	case err != nil:
-		return nil, 0, fmt.Errorf("the answer broke off: %w", redact.Error(err))
+		return nil, 0, fmt.Errorf("the response was cut off: %w", redact.Error(err))
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	page, err := parser.TextToMetricFamilies(&text)
 	if err != nil {
-		return nil, 0, fmt.Errorf("the answer is not in Prometheus's text format: %w", redact.Error(err))
+		return nil, 0, fmt.Errorf("the response is not in Prometheus's text format: %w", redact.Error(err))
 	}
 	// Each second has the metric run, for any query and without any calls. It identifies a per-second page, and is its
 	// clock. Series of resources have the label resource; series of all inbound traffic do not.

@@ -27,7 +27,7 @@ func TestReaderGetsEverySecond(t *testing.T) {
 		}
 		return strings.Count(string(b), "persecond_pass{")
 	}
-	read := func() answer {
+	read := func() result {
 		t.Helper()
 		a := r.read(t.Context(), inbound)
 		if a.err != nil {
@@ -58,7 +58,7 @@ func TestReaderGetsEverySecond(t *testing.T) {
 		if a := read(); a.newest != s.now.Unix()-1 {
 			t.Errorf("newest is %d, want %d", a.newest, s.now.Unix()-1)
 		}
-		if n > few {
+		if n > maxMissed {
 			for range metrics - 1 {
 				read()
 			}

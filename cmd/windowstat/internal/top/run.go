@@ -48,7 +48,7 @@ func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Opti
 		t.alarms = true
 		u.targets = append(u.targets, t)
 	}
-	answers := make(chan func(), len(endpoints))
+	results := make(chan func(), len(endpoints))
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -64,26 +64,26 @@ func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Opti
 			}
 		case <-timer.C:
 			now := time.Now()
-			timer.Reset(now.Truncate(time.Second).Add(time.Second + late).Sub(now))
+			timer.Reset(now.Truncate(time.Second).Add(time.Second + pollDelay).Sub(now))
 			selected := u.selected.name
 			for _, t := range u.targets {
-				if !t.asking {
-					t.asking = true
-					all.Go(func() { answers <- poll(ctx, t, selected) })
+				if !t.polling {
+					t.polling = true
+					all.Go(func() { results <- poll(ctx, t, selected) })
 				}
 			}
-		case take := <-answers:
+		case take := <-results:
 			take()
 		}
-		if len(events)+len(answers) == 0 {
+		if len(events)+len(results) == 0 {
 			u.draw(screen, time.Now())
 		}
 	}
 }
 
-// late is the time between the end of a second and its request, if the clocks agree. If they do not, the second appears
+// pollDelay is the time between the end of a second and its request, if the clocks agree. If they do not, the second appears
 // later, by less than a second.
-const late = 100 * time.Millisecond
+const pollDelay = 100 * time.Millisecond
 
 // poll reads a target. It returns a function that applies the result, for the goroutine that draws. If poll panics,
 // that function panics instead, because only the goroutine that draws can restore the terminal.
@@ -96,7 +96,7 @@ func poll(ctx context.Context, t *target, selected string) (take func()) {
 	}()
 	a := t.read(ctx, selected)
 	return func() {
-		t.asking = false
+		t.polling = false
 		t.take(a, time.Now())
 	}
 }

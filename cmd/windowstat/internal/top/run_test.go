@@ -90,7 +90,7 @@ func TestRun(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 			}
-			time.Sleep(late + time.Millisecond)
+			time.Sleep(pollDelay + time.Millisecond)
 			synctest.Wait()
 			got := strings.Join(contents(t, s), "\n")
 			if !strings.Contains(got, "\na               0       4      0") {

@@ -56,7 +56,7 @@ func busy(resources ...string) *ui {
 	e, _ := NewEndpoint("127.0.0.1:9719", nil)
 	u := &ui{targets: []*target{newTarget(e, maxKept)}, order: order{column: 1}}
 	for unix := int64(1000); unix < 1070; unix++ {
-		a := answer{newest: unix}
+		a := result{newest: unix}
 		for i, name := range resources {
 			v := values{
 				pass:      float64(100*i + int(unix%10)),
@@ -127,10 +127,10 @@ func TestScreenSizes(t *testing.T) {
 			} {
 				press(u, keys)
 				for _, err := range []error{nil, away} {
-					u.targets[0].take(answer{err: err, newest: u.targets[0].newest}, time.Unix(1069, 0))
+					u.targets[0].take(result{err: err, newest: u.targets[0].newest}, time.Unix(1069, 0))
 					u.draw(s, time.Unix(1070, 0))
 					got := contents(t, s)
-					if size[0] >= 20 && err != nil && !strings.HasPrefix(got[0], "AWAY 1s") &&
+					if size[0] >= 20 && err != nil && !strings.HasPrefix(got[0], "FAILING 1s") &&
 						!strings.HasPrefix(got[0], "NOT KNOWN") {
 						t.Errorf("%v, %d names, %q: %q", size, len(names), keys, got[0])
 					}
@@ -191,15 +191,15 @@ func TestAway(t *testing.T) {
 	if n := greyed(); n != 0 {
 		t.Errorf("%d lines are grey", n)
 	}
-	u.targets[0].take(answer{err: errors.New("x")}, time.Unix(1070, 0))
-	u.targets[0].take(answer{err: errors.New("x")}, time.Unix(1072, 0))
+	u.targets[0].take(result{err: errors.New("x")}, time.Unix(1070, 0))
+	u.targets[0].take(result{err: errors.New("x")}, time.Unix(1072, 0))
 	if n := greyed(); n != 2 {
 		t.Errorf("%d lines are grey", n)
 	}
-	if s := u.targets[0].trouble(0, 0, time.Unix(1075, 0)); s != "AWAY 5s 127.0.0.1:9719: x" {
+	if s := u.targets[0].trouble(0, 0, time.Unix(1075, 0)); s != "FAILING 5s 127.0.0.1:9719: x" {
 		t.Error(s)
 	}
-	u.targets[0].take(answer{newest: 1075, samples: counted(1075, map[string]float64{"a": 1})}, time.Unix(1075, 0))
+	u.targets[0].take(result{newest: 1075, samples: counted(1075, map[string]float64{"a": 1})}, time.Unix(1075, 0))
 	if n := greyed(); n != 0 { // b is no longer in the table
 		t.Errorf("%d lines are grey", n)
 	}
@@ -207,7 +207,7 @@ func TestAway(t *testing.T) {
 		t.Error(s)
 	}
 	u = newUI(t, "http://x")
-	u.targets[0].take(answer{err: errors.New("x\ny")}, time.Unix(1070, 0))
+	u.targets[0].take(result{err: errors.New("x\ny")}, time.Unix(1070, 0))
 	if s := u.targets[0].trouble(0, 0, time.Unix(1075, 0)); s != "NO SECONDS x: x\ny" {
 		t.Error(s)
 	}

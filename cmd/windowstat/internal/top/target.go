@@ -17,7 +17,7 @@ const (
 )
 
 // target is a service with its last seconds. It belongs to the goroutine that draws. The goroutine of a request uses
-// the last group of fields, and may read newest. Each target has at most one request at a time, see asking.
+// the last group of fields, and may read newest. Each target has at most one request at a time, see polling.
 //
 // The history is a map of resources for each second. So a resource takes no memory before its first and after its last
 // second, seconds are dropped as a whole, and the table of a second is read from a single map.
@@ -25,8 +25,8 @@ type target struct {
 	name    string
 	seconds map[int64]map[string]values // numbers of each resource, and of inbound
 	newest  int64                       // the last sealed second, or 0
-	asking  bool                        // a request is running
-	state   answer                      // the last result, without its samples
+	polling bool                        // a request is running
+	state   result                      // the last result, without its samples
 	away    time.Time                   // start of the failures, or zero if the last request succeeded
 
 	// The fields of the goroutine of a request.
@@ -45,7 +45,7 @@ func newTarget(e *Endpoint, kept int64) *target {
 
 // take applies the result of a read. A target that does not respond keeps its seconds. The screen shows them until the
 // other targets are too far ahead.
-func (t *target) take(a answer, now time.Time) {
+func (t *target) take(a result, now time.Time) {
 	switch {
 	case a.err == nil:
 		t.away = time.Time{}
@@ -116,13 +116,13 @@ func latest(targets []*target) (all, last int64) {
 func (t *target) trouble(last, past int64, now time.Time) string {
 	switch err := t.state.err; {
 	case past > 0 && t.newest > 0 && t.seconds[past] == nil:
-		return "NOT KNOWN OF THIS SECOND " + t.name
+		return "NO DATA FOR THIS SECOND " + t.name
 	case err != nil && t.newest == 0:
 		return fmt.Sprintf("NO SECONDS %s: %v", t.name, err)
 	case err != nil:
-		return fmt.Sprintf("AWAY %v %s: %v", now.Sub(t.away).Round(time.Second), t.name, err)
+		return fmt.Sprintf("FAILING %v %s: %v", now.Sub(t.away).Round(time.Second), t.name, err)
 	case last-t.newest > maxBehind && t.newest > 0:
-		return fmt.Sprintf("BEHIND %ds %s", last-t.newest, t.name)
+		return fmt.Sprintf("DELAYED %ds %s", last-t.newest, t.name)
 	}
 	return ""
 }

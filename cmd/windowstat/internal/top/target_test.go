@@ -37,7 +37,7 @@ func fleet(t *testing.T) (u *ui, a, b *target) {
 
 // addSecond adds a second with a number of calls to a target. The calls of the resource "GET /x" are inbound.
 func (u *ui) addSecond(x *target, unix int64, calls float64) {
-	a := answer{newest: unix}
+	a := result{newest: unix}
 	for _, name := range []string{"GET /x", inbound} {
 		v := values{
 			pass:      calls,
@@ -119,7 +119,7 @@ func TestSecondsOfSeveral(t *testing.T) {
 	defer func() { time.Local = local }()
 	time.Local = time.UTC
 	u, a, b := fleet(t)
-	refused := answer{err: errors.New("connection refused")}
+	refused := result{err: errors.New("connection refused")}
 	for _, step := range []struct {
 		do   func()
 		want []string
@@ -133,45 +133,45 @@ func TestSecondsOfSeveral(t *testing.T) {
 		{func() { u.addSecond(a, 1073, 1) }, []string{"2 targets, added up 00:17:50 1 ", "inbound 70 "}},
 		{
 			func() { u.addSecond(a, 1074, 50) },
-			[]string{"BEHIND 4s b:1", "2 targets, added up 00:17:54 1 ", "inbound 50 "},
+			[]string{"DELAYED 4s b:1", "2 targets, added up 00:17:54 1 ", "inbound 50 "},
 		},
 		{func() { u.addSecond(b, 1074, 2) }, []string{"2 targets, added up 00:17:54 1 ", "inbound 52 "}},
 		{
 			func() { u.addSecond(a, 1075, 60); b.take(refused, time.Unix(1070, 0)) },
-			[]string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:54 1 ", "inbound 52 "},
+			[]string{"FAILING 0s b:1: connection refused", "2 targets, added up 00:17:54 1 ", "inbound 52 "},
 		},
 		{
 			func() { u.addSecond(a, 1078, 61) },
-			[]string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "},
+			[]string{"FAILING 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "},
 		},
 		{
 			func() { press(u, "[[[") },
 			[]string{
-				"NOT KNOWN OF THIS SECOND b:1",
+				"NO DATA FOR THIS SECOND b:1",
 				"2 targets, added up PAST 00:17:55, 3 s back, End: now 1 ", "inbound 60 ",
 			},
 		},
 		{
 			func() { press(u, "[") },
 			[]string{
-				"AWAY 0s b:1: connection refused",
+				"FAILING 0s b:1: connection refused",
 				"2 targets, added up PAST 00:17:54, 4 s back, End: now 1 ", "inbound 52 ",
 			},
 		},
 		{
 			func() { press(u, "end") },
-			[]string{"AWAY 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "},
+			[]string{"FAILING 0s b:1: connection refused", "2 targets, added up 00:17:58 1 ", "inbound 61 "},
 		},
 		{
 			func() { a.take(refused, time.Unix(1070, 0)) },
 			[]string{
-				"AWAY 0s a:1: connection refused", "AWAY 0s b:1: connection refused",
+				"FAILING 0s a:1: connection refused", "FAILING 0s b:1: connection refused",
 				"2 targets, added up 00:17:58 1 ", "inbound 61 ",
 			},
 		},
 		{
 			func() { u.addSecond(b, 1082, 3) },
-			[]string{"AWAY 0s a:1: connection refused", "2 targets, added up 00:18:02 1 ", "inbound 3 "},
+			[]string{"FAILING 0s a:1: connection refused", "2 targets, added up 00:18:02 1 ", "inbound 3 "},
 		},
 	} {
 		step.do()
@@ -326,7 +326,7 @@ func TestDetail(t *testing.T) {
 func TestLongestCalls(t *testing.T) {
 	with := func(resource string, calls ...share) *target {
 		return &target{
-			state: answer{
+			state: result{
 				detail: detail{resource: resource, Now: 100_000, Details: map[string][]share{"running": calls}},
 			},
 		}
@@ -352,6 +352,6 @@ func TestLongestCalls(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	if got := describe(targets, "c"); len(got) > 0 {
-		t.Errorf("of a resource that nobody has asked for: %q", got)
+		t.Errorf("of a resource without a request: %q", got)
 	}
 }

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// answer writes the upstream's response to the client. It prevents net/http from adding or removing headers.
-type answer struct {
+// responseWriter writes the upstream's response to the client. It prevents net/http from adding or removing headers.
+type responseWriter struct {
 	http.ResponseWriter
 	request *http.Request
 	body    *clientBody // of the request, or nil
 }
 
 // Unwrap lets http.ResponseController reach the wrapped writer.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *responseWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // WriteHeader sends the upstream's headers. net/http adds a Date and a guessed Content-Type to responses without them,
 // unless the header map has a nil value. It also removes the headers of a 304 that describe the body.
-func (a *answer) WriteHeader(status int) {
+func (a *responseWriter) WriteHeader(status int) {
 	switch {
 	case status == http.StatusContinue:
 		a.sendContinue()
@@ -45,7 +45,7 @@ func (a *answer) WriteHeader(status int) {
 
 // sendContinue sends the upstream's 100 Continue, unless the client already has one. net/http sends it when the body is
 // first read, and the transport reads the body if the upstream has sent nothing for a second.
-func (a *answer) sendContinue() {
+func (a *responseWriter) sendContinue() {
 	if !a.request.ProtoAtLeast(1, 1) {
 		return
 	}
@@ -63,7 +63,7 @@ func (a *answer) sendContinue() {
 
 // end makes net/http close the connection after a response that begins before the end of the request body. The rest of
 // an incomplete body must not be read as another request.
-func (a *answer) end() {
+func (a *responseWriter) end() {
 	if a.body != nil && !a.body.ended.Load() {
 		a.Header().Set("Connection", "close")
 	}
@@ -82,7 +82,7 @@ func keep(h http.Header, names ...string) {
 
 // Hijack implements [http.Hijacker]. The returned connection begins with the bytes that the client sent right after its
 // request. The server has buffered them, and httputil.ReverseProxy ignores the buffer.
-func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (a *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, buffered, err := http.NewResponseController(a.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
