@@ -39,6 +39,9 @@ var unknown = values(slices.Repeat([]float64{math.NaN()}, int(metrics)))
 
 // whole adds the values that the page omits for an idle resource. The page then sends only the passes. They are 0, and
 // all other counts are 0 as well.
+//
+// Callers must pass the values of a row that exists; unknown stays for seconds without a row. A row with passes, or
+// with any value besides passes, is complete and is returned unchanged.
 func (v values) whole() values {
 	for m, x := range v {
 		if metric(m) == pass && x != 0 || metric(m) != pass && !math.IsNaN(x) {
@@ -62,6 +65,8 @@ func (v *values) add(other values) {
 }
 
 // highest returns the higher value, or the known value if the other one is unknown.
+//
+// cmp.Compare orders NaN before all numbers, unlike the operator < and the built-in max, which returns NaN.
 func highest(v, w float64) float64 { return slices.MaxFunc([]float64{v, w}, cmp.Compare) }
 
 // column is a column of the table. The screen, the text of [Once], the help and the order of lines use it.
@@ -78,6 +83,9 @@ type column struct {
 }
 
 // columns has all columns except the graph. The first one is the resource.
+//
+// The keys 1 to 8 select columns by this order, and [Once] writes its fields in it. Scripts depend on it, so new
+// columns belong at the end.
 var columns = []column{
 	{
 		name:  "resource",
@@ -210,6 +218,8 @@ func duration(v float64) string {
 }
 
 // exactly formats a number for programs, rounded to a thousandth.
+//
+// It has no exponent and no unit, so awk and spreadsheets can read it.
 func exactly(v float64) string {
 	if math.IsNaN(v) {
 		return none
@@ -219,6 +229,9 @@ func exactly(v float64) string {
 
 // graph returns a bar for each second. The busiest second has the highest bar. Without Unicode it uses ASCII
 // characters.
+//
+// The scale is relative: graphs of two lines cannot be compared with each other. A second with few passes has the
+// lowest visible bar, never the bar of 0, so that rare calls remain visible.
 func graph(passes []float64, unicode bool) string {
 	steps, most := []rune(" _.:-=+*#"), 0.0 // for unknown, zero and higher values
 	if unicode {

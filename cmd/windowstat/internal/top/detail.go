@@ -16,6 +16,8 @@ import (
 // detail holds the data that the per-second page lacks, from the live page: the trouble of the service, and of the
 // selected resource the limits, the oldest calls in flight, and the calls since the start by reason, origin, caller and
 // code.
+//
+// The exported fields have the names of the JSON object of the live page. The unexported fields describe the request.
 type detail struct {
 	resource string
 	err      error
@@ -37,6 +39,14 @@ type troubled struct{ Resource, Words string }
 
 // share is the part of a resource's calls with one reason, origin, caller or code. It also represents a limit, with the
 // limit in Pass, and a group of calls in flight.
+//
+//	list      Name and its number         other fields
+//	limits    the limit and its value
+//	blocks    reason, refused calls
+//	origins   origin, its calls
+//	callers   caller, its calls
+//	codes     code, its calls
+//	running                               Count, Origin, Entrance, Traces, Since
 type share struct {
 	Name                  string
 	Pass, Block, Complete int64
@@ -61,6 +71,8 @@ func (e *Endpoint) detail(ctx context.Context, resource string) (d detail) {
 	if resource != inbound {
 		q.Set("resource", resource)
 	}
+	// The page is …/metrics/seconds, so ../../live is next to …/metrics. The limit of 4 MiB bounds the memory for a
+	// response that is not from a live page.
 	d.err = e.get(ctx, e.page.JoinPath("../../live/seconds"), q, "application/json", func(body io.Reader) error {
 		return json.NewDecoder(io.LimitReader(body, 4<<20)).Decode(&d)
 	})
@@ -116,6 +128,8 @@ func describe(targets []*target, resource string) (text []string) {
 		}
 	}
 	for _, list := range lists {
+		// Sum by name, so the same origin or code of several targets is one part. A limit gets 0, which prints no
+		// number after its name; calls in flight get their age, which only sorts them.
 		numbers := map[string]int64{}
 		for _, d := range details {
 			for _, s := range d.Details[list[0]] {

@@ -39,15 +39,21 @@ func NewEndpoint(raw string, client *http.Client) (*Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Copy the client: gzhttp replaces its transport, and the client of the caller must not change.
 	own := http.Client{Transport: new(http.Transport)}
 	if client != nil {
 		own = *client
 	}
 	own.Transport = gzhttp.Transport(own.Transport)
+	//	argument                         page
+	//	app:9719                         http://app:9719/metrics/seconds
+	//	https://app/internal/metrics     https://app/internal/metrics/seconds
+	//	https://app/x/metrics/seconds    https://app/x/metrics/seconds
 	page := defaultPage
 	if p := path.Join("/", base.Path); p != "/" {
 		page = path.Join(strings.TrimSuffix(p, pageName), pageName)
 	}
+	// Normalize the host, because Same compares URLs as texts: HTTP://App:80 and http://app have the same page.
 	u := base.ResolveReference(&url.URL{Path: page})
 	u.Host = strings.TrimSuffix(strings.ToLower(u.Host), map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
 	return &Endpoint{base, u, &own}, nil
@@ -124,6 +130,8 @@ func (e *Endpoint) get(
 		return redact.Error(errors.Unwrap(err)) // without the URL, which is on the screen anyway
 	}
 	defer resp.Body.Close()
+	// Check the media type before the body: a login page with status 200 would otherwise fail in the parser, with an
+	// error about its HTML.
 	is, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	switch {
 	case resp.StatusCode != http.StatusOK:
@@ -141,6 +149,9 @@ func (e statusError) Error() string { return fmt.Sprint(int(e), " ", http.Status
 
 // refusal returns the error for a response. It includes the first line of the body if that is more specific than the
 // status.
+//
+// The body of a 404 is ignored, because poll adds its own advice to that status. HTML and JSON bodies are ignored,
+// because their first lines explain nothing to a user.
 func refusal(u *url.URL, resp *http.Response, kind string) error {
 	const enough = 200
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, enough))

@@ -25,6 +25,9 @@ const maxMissed = 5
 
 // maxPast limits a request for the past: the number of seconds times the number of resources. A minute is always
 // allowed.
+//
+// The product is about the number of lines that a service must write for one metric. Ten minutes of about 500 resources
+// are within the limit. With more resources, top requests a shorter past.
 const maxPast = 300_000
 
 // result is the result of a poll.
@@ -40,7 +43,11 @@ type result struct {
 //
 // The last second has all metrics. A few missing seconds are requested together. A longer past, such as at the
 // beginning, is requested one metric at a time, so the first response arrives soon and no response is very large.
+//
+// A read runs outside the goroutine that draws. It therefore changes only the last group of fields of target, and
+// returns everything else in its result.
 func (t *target) read(ctx context.Context, selected string) (a result) {
+	// Seconds first: if the service does not respond, a request for details would only wait for a second timeout.
 	a.samples, a.newest, a.err = t.poll(ctx)
 	if a.err != nil {
 		t.all = false // another service may have the address now
@@ -67,6 +74,7 @@ func (t *target) poll(ctx context.Context) (samples []sample, newest int64, err 
 	case errors.Is(err, errNoSeconds):
 		err = fmt.Errorf("%s has metrics, but no seconds\n%w", clean(t.endpoint.page.String()), err)
 	}
+	// A page without seconds is valid: the first second of a new service has not ended.
 	if err != nil || newest == 0 {
 		return nil, 0, err
 	}
@@ -87,6 +95,19 @@ func (t *target) poll(ctx context.Context) (samples []sample, newest int64, err 
 // missed returns the missing seconds before the newest one, within the last kept seconds. A short gap is requested with
 // all metrics. A longer gap starts the reads of the past, one metric for each call. A short gap does not interrupt
 // them.
+//
+// The first poll finds t.newest equal to 0. The gap is then as long as a Unix time, so the first poll starts the reads
+// of the past in the same way as a poll after a long interruption. For example, with the default of 600 kept seconds:
+//
+//	poll     requests
+//	first    the last second, all metrics; 600 seconds of pass_peak
+//	second   the last second, all metrics; 600 seconds of pass
+//	…
+//	eighth   the last second, all metrics; 600 seconds of in_flight_avg
+//	later    the last second, all metrics
+//
+// After an interruption, the window also includes the seconds that pass while the eight metrics are read, so the
+// metrics read first have values in all seconds that the metrics read last have.
 func (t *target) missed(ctx context.Context, newest, kept int64) (samples []sample, err error) {
 	gap := newest - t.newest - 1
 	switch {
@@ -121,15 +142,23 @@ var errSentinel = errors.New(
 		"windowstat log --follow --dir DIRECTORY on the machine of the logs",
 )
 
-// request requests the last seconds, with the metrics from one up to but not including another. If the window is a minute,
-// the service may send fewer seconds.
-func (t *target) request(ctx context.Context, window int64, from, to metric) (samples []sample, newest int64, err error) {
+// request requests the last seconds, with the metrics from one up to but not including another. If the window is a
+// minute, the service may send fewer seconds.
+func (t *target) request(
+	ctx context.Context,
+	window int64,
+	from, to metric,
+) (samples []sample, newest int64, err error) {
 	q := url.Values{}
+	// A metric has two names on the page: one for resources, and one with inbound_ for the total. Without any parameter
+	// metric, the page has all its metrics, including those that top ignores.
 	for _, name := range onPage[from:to] {
 		if !t.all {
 			q["metric"] = append(q["metric"], "persecond_"+name, "persecond_inbound_"+name)
 		}
 	}
+	// A minute is the default window of the page. Without the parameter, a service with many resources may shorten the
+	// window; with the parameter, the service would reject a window that is too long.
 	if window != minute {
 		q.Set("window", fmt.Sprintf("%ds", window))
 	}
@@ -162,6 +191,7 @@ const inbound = ""
 // page, or 0 for a page without seconds. It reads the page before it parses it, because the parser has no bounds, and
 // reports a truncated response as an invalid format.
 func readPage(r io.Reader) (all []sample, newest int64, err error) {
+	// Count lines while reading: the memory of a parsed page depends on its lines and labels more than on its bytes.
 	var text bytes.Buffer
 	scanner := bufio.NewScanner(r)
 	for n := 1; scanner.Scan(); n++ {
@@ -190,6 +220,7 @@ func readPage(r io.Reader) (all []sample, newest int64, err error) {
 	for full, family := range page {
 		_, name, _ := strings.Cut(full, "persecond_")
 		name, isTotal := strings.CutPrefix(name, "inbound_")
+		// m is -1 for a metric that top does not show.
 		m := slices.Index(onPage[:], name)
 		for _, x := range family.GetMetric() {
 			unix, resource := x.GetTimestampMs()/1000, inbound
@@ -198,6 +229,7 @@ func readPage(r io.Reader) (all []sample, newest int64, err error) {
 					resource = label.GetValue()
 				}
 			}
+			// Only one of the two is set.
 			value := x.GetUntyped().GetValue() + x.GetGauge().GetValue() // a proxy may have removed the type
 			switch n := len(resource); {
 			case name == "run":

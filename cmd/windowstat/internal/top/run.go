@@ -5,6 +5,24 @@
 // so it takes nothing from Prometheus or VictoriaMetrics. The trouble of the service, and the limits and origins of a
 // selected resource, come from the live page next to the metrics page. All data of a service is bounded, and cleaned
 // before it reaches the terminal.
+//
+// # Terms
+//
+// An [Endpoint] is the address of a service. A target is an endpoint together with the seconds that top has read from
+// it. A resource is a name under which a service counts calls, such as a route; inbound is the total of the calls that
+// reach the service from outside. A sealed second is a second whose numbers no longer change.
+//
+// # Files
+//
+//	run.go       Run, Once and their options
+//	ui.go        keys, and the state that they change
+//	screen.go    one frame of the terminal
+//	table.go     lines, their order and their sums
+//	columns.go   metrics, columns and the layout of numbers
+//	target.go    history of a target
+//	reader.go    requests for seconds, and their parser
+//	detail.go    requests to the live page
+//	endpoint.go  addresses, HTTP and error messages
 package top
 
 import (
@@ -26,6 +44,10 @@ import (
 // Run shows at least one endpoint on a screen until the user quits or ctx ends. The screen must not be initialized. Run
 // restores the terminal, and all its goroutines have ended when it returns. A failing endpoint is not an error: Run
 // continues to poll it.
+//
+// One goroutine, the caller of Run, owns the screen, the ui and the targets, so none of them has a lock. Keys arrive
+// through the channel events. Each target has a goroutine while a request is running; the goroutine sends a function
+// through the channel results, and the caller of Run calls the function to apply the result.
 func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Options) error {
 	by, err := o.order()
 	if err != nil {
@@ -42,12 +64,15 @@ func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Opti
 	events := make(chan tcell.Event, 100)
 	all.Go(func() { screen.ChannelEvents(events, ctx.Done()) })
 
+	// Only Run shows the trouble of a service, so only its targets request the live page for it.
 	u := &ui{order: by, filter: o.Filter}
 	for _, e := range endpoints {
 		t := newTarget(e, maxKept)
 		t.alarms = true
 		u.targets = append(u.targets, t)
 	}
+	// Each target sends at most one result at a time, so a buffer for all targets never blocks a goroutine that sends.
+	// The goroutines can therefore end after Run has stopped receiving.
 	results := make(chan func(), len(endpoints))
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -64,6 +89,8 @@ func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Opti
 			}
 		case <-timer.C:
 			now := time.Now()
+			// Request right after the next second ends, so the screen shows a second as soon as the service has sealed
+			// it.
 			timer.Reset(now.Truncate(time.Second).Add(time.Second + pollDelay).Sub(now))
 			selected := u.selected.name
 			for _, t := range u.targets {
@@ -75,14 +102,16 @@ func Run(ctx context.Context, screen tcell.Screen, endpoints []*Endpoint, o Opti
 		case take := <-results:
 			take()
 		}
+		// Draw once after a burst of keys or results: a frame between two of them would be replaced before the user
+		// sees it.
 		if len(events)+len(results) == 0 {
 			u.draw(screen, time.Now())
 		}
 	}
 }
 
-// pollDelay is the time between the end of a second and its request, if the clocks agree. If they do not, the second appears
-// later, by less than a second.
+// pollDelay is the time between the end of a second and its request, if the clocks agree. If they do not, the second
+// appears later, by less than a second.
 const pollDelay = 100 * time.Millisecond
 
 // poll reads a target. It returns a function that applies the result, for the goroutine that draws. If poll panics,
@@ -113,6 +142,8 @@ type Options struct {
 }
 
 // order returns the order of the table, or an error for an unknown column.
+//
+// The column is an index into columns, in the order of the screen.
 func (o Options) order() (order, error) {
 	var names []string
 	for i, c := range columns {
@@ -145,6 +176,7 @@ func Once(ctx context.Context, w io.Writer, endpoints []*Endpoint, o Options) er
 	if err != nil {
 		return err
 	}
+	// Once needs no history except the minute before the second, from which the column peak takes its maximum.
 	several, all, errs := len(endpoints) > 1, table{}, []error(nil)
 	for _, e := range endpoints {
 		t := newTarget(e, minute)
@@ -156,6 +188,8 @@ func Once(ctx context.Context, w io.Writer, endpoints []*Endpoint, o Options) er
 		all.totals, all.lines = append(all.totals, x.totals...), append(all.lines, x.lines...)
 	}
 	by.sort(all.lines)
+	// A script that reads a single endpoint gets either a table or an error. With several endpoints it gets the rows of
+	// the endpoints that responded, and the error names the others.
 	if several || len(errs) == 0 {
 		errs = append(errs, all.write(w, several))
 	}
@@ -165,6 +199,7 @@ func Once(ctx context.Context, w io.Writer, endpoints []*Endpoint, o Options) er
 // write writes the table as text. With several targets it has a column for them.
 func (x *table) write(w io.Writer, several bool) error {
 	out := bufio.NewWriter(w)
+	// The heading and the lines share row, so both have the same number of cells in the same order.
 	row := func(second, kind, target, name string, of func(*column) string) {
 		cells := []string{second}
 		for i := range columns[1:] {

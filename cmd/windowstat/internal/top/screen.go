@@ -45,6 +45,14 @@ func lines(style tcell.Style, texts ...string) (list [][]span) {
 // table, and finally the keys. It computes all lines for each frame, and the library sends only changed cells to the
 // terminal. All text is cleaned, because a name of a resource must neither move the cursor nor be wider than its
 // computed width.
+//
+// The lines of a frame, from top to bottom:
+//
+//	FAILING 5s app:9719: connection refused        failures of targets
+//	2 targets, added up  12:00:07  3 resources     title
+//	GET /pay … since 12:00:01 …                     trouble of the service
+//	RESOURCE        PASS/s BLOCK/s …  LAST 20 s    help, seconds of a line, or table
+//	q quit  ? help …                               keys, or the filter
 func (u *ui) draw(s tcell.Screen, now time.Time) {
 	s.Clear()
 	width, height := s.Size()
@@ -67,6 +75,7 @@ func (u *ui) draw(s tcell.Screen, now time.Time) {
 	default:
 		screen = append(screen, u.rows(s, &x, width, rest)...)
 	}
+	// Fill the frame with empty lines, or cut it: the line of keys is always the last line of the terminal.
 	screen = append(screen, make([][]span, height)...)[:height]
 	screen = append(screen, u.foot())
 	for y, line := range screen {
@@ -167,6 +176,8 @@ const (
 // minute. If both do not fit, names are cut to 20 characters at least. If the graph still has fewer than eight seconds,
 // it is omitted, and the names use its width. A line that is still too long is cut at the edge of the screen.
 func (u *ui) rows(s tcell.Screen, x *table, width, height int) [][]span {
+	// The widest name decides, of all lines and not only of the lines on the screen, so scrolling does not move
+	// columns.
 	names, targets := leastName, 0
 	for _, l := range x.lines {
 		names = max(names, uniseg.StringWidth(l.shown))
@@ -194,11 +205,13 @@ func (u *ui) rows(s tcell.Screen, x *table, width, height int) [][]span {
 	height--
 	u.height = max(height-len(x.totals), 0) // only resources scroll, not the totals
 	at := u.position(x.lines)
+	// Scroll as little as possible: move the first line only if the selected line is outside of the screen.
 	if u.offset = min(max(u.offset, at-u.height+1), max(at, 0)); at < 0 {
 		u.offset = 0
 	}
 	u.offset = max(min(u.offset, len(x.lines)-u.height), 0)
 	shown := x.lines[u.offset:min(u.offset+u.height, len(x.lines))]
+	// The full slice expression makes append copy the totals, so the shown lines do not overwrite x.totals.
 	for i, l := range append(x.totals[:len(x.totals):len(x.totals)], shown...) {
 		style := plain.Reverse(l.key == u.selected.key)
 		if i < len(x.totals) {
@@ -260,6 +273,7 @@ func (u *ui) seconds(width, height int) [][]span {
 	list := lines(bold, strings.TrimSpace(l.shown+"  "+l.target))
 	list = append(list, lines(plain, describe(l.scope, l.name)...)...)
 	list = append(list, u.heading("SECOND", leastName, "", width))
+	// Fill the rest of the screen, with "-" for seconds before the history.
 	for ; len(list) < height; l = newLine(l.key, l.scope, l.unix-1) {
 		list = append(list, u.numbers(pad(clock(l.unix), leastName), &l, plain))
 	}
@@ -318,6 +332,7 @@ func fit(s string, width int) string {
 	if uniseg.StringWidth(s) <= width {
 		return s
 	}
+	// Cut between grapheme clusters, never inside one: half a cluster may have another width.
 	end, used := 0, 0
 	for g := uniseg.NewGraphemes(s); width > 0 && g.Next(); _, end = g.Positions() {
 		if used += g.Width(); used >= width { // leave a cell for the "…"

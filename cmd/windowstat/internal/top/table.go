@@ -12,6 +12,9 @@ import (
 type key struct{ name, target string }
 
 // line is a line of the table.
+//
+// A line refers to its targets instead of a copy of their seconds. Its graph and its peak read the history when the
+// line is drawn.
 type line struct {
 	key
 	scope  []*target // targets whose seconds are added up
@@ -49,6 +52,10 @@ func (l *line) peak() float64 {
 }
 
 // at adds up a second of the targets that have it. Without any such target, all values are unknown.
+//
+// A process that has no row for the resource in this second adds nothing, as if its values were 0. A value that is NaN
+// in one row makes the sum NaN, because a sum without that process would be wrong; see [values.add] for peaks and
+// quantiles.
 func (l *line) at(unix int64) values {
 	sum, first := unknown, true
 	for _, t := range l.scope {
@@ -85,6 +92,7 @@ func newTable(targets []*target, unix int64, apart bool, o order, filter string)
 	if apart {
 		size = 1
 	}
+	// Each scope has one target if apart is set. Otherwise a single scope has all targets.
 	for scope := range slices.Chunk(targets, size) {
 		var k key
 		if apart {
@@ -105,6 +113,7 @@ func newTable(targets []*target, unix int64, apart bool, o order, filter string)
 			}
 		}
 	}
+	// Totals are always sorted by target. Column 0 has the same value for all lines, so names and targets decide.
 	order{}.sort(x.totals)
 	o.sort(x.lines)
 	return x

@@ -45,6 +45,9 @@ func newTarget(e *Endpoint, kept int64) *target {
 
 // take applies the result of a read. A target that does not respond keeps its seconds. The screen shows them until the
 // other targets are too far ahead.
+//
+// A failed request leaves newest unchanged, so the next successful request also reads the seconds of the failure, as
+// far as the service still has them.
 func (t *target) take(a result, now time.Time) {
 	switch {
 	case a.err == nil:
@@ -58,7 +61,12 @@ func (t *target) take(a result, now time.Time) {
 }
 
 // add adds samples up to the second newest, and drops seconds that are too old or exceed the bounds.
+//
+// Samples of one second may arrive in several reads: first the metrics of the last second, later a single metric of the
+// past. Each sample therefore sets one value, and leaves the other values of its resource and second unchanged.
 func (t *target) add(samples []sample, newest int64) {
+	// A smaller step back may be a leap second or a correction of the clock. The newest second then stays, and new
+	// seconds appear when the clock has passed it.
 	if newest < t.newest-minute { // the clock of the service was set back
 		clear(t.seconds)
 		t.newest = 0
@@ -84,6 +92,8 @@ func (t *target) add(samples []sample, newest int64) {
 		second[s.resource] = v
 	}
 	// Keep seconds from the newest one back, up to one of the bounds.
+	//
+	// The loop stops after the second that exceeds maxValues. That second is kept; the seconds before it are dropped.
 	oldest, all := t.newest, 0
 	for t.newest-oldest < maxKept && all <= maxValues {
 		all += len(t.seconds[oldest])
@@ -98,6 +108,9 @@ const maxBehind = 3
 // latest returns the last second of all targets that lag at most maxBehind, and the last second of any target. Requests
 // start at the same time and end at different times, so a sum uses a second that all targets have had time to send. A
 // target that does not respond lags, and then delays the others no longer.
+//
+// With three targets at the seconds 100, 98 and 90, last is 100 and all is 98: the target at 90 lags more than
+// maxBehind.
 func latest(targets []*target) (all, last int64) {
 	for _, t := range targets {
 		last = max(last, t.newest)
@@ -113,6 +126,13 @@ func latest(targets []*target) (all, last int64) {
 
 // trouble describes the failure of a target, or returns "". last is the last second of any target. past is a past
 // second on the screen, or 0.
+//
+// The texts in capitals begin the first lines of the screen:
+//
+//	NO DATA FOR THIS SECOND  the user went back to a second that the history of the target lacks
+//	NO SECONDS               no second has arrived, and the last request failed
+//	FAILING 5s               requests have failed for 5 seconds, after an earlier success
+//	DELAYED 4s               requests succeed, but the newest second is 4 seconds older than that of another target
 func (t *target) trouble(last, past int64, now time.Time) string {
 	switch err := t.state.err; {
 	case past > 0 && t.newest > 0 && t.seconds[past] == nil:

@@ -11,6 +11,9 @@ import (
 
 // ui is the state of the screen: the data of the targets, and the choices of the user. It is not safe for concurrent
 // use.
+//
+// The data flow is one-way: keys change the fields of ui, draw computes a frame from them, and a frame changes only
+// offset and height. A test can therefore press keys and compare frames without a terminal.
 type ui struct {
 	targets  []*target
 	apart    bool // a line for each target instead of sums
@@ -28,6 +31,8 @@ type ui struct {
 }
 
 // now returns the second on the screen, or 0 before the first one.
+//
+// Without a choice of the user it is the newest second that all targets in time have, see [latest].
 func (u *ui) now() int64 {
 	now, _ := latest(u.targets)
 	if u.past > 0 {
@@ -46,6 +51,8 @@ func (u *ui) away() bool {
 }
 
 // step moves by a number of seconds within the kept history.
+//
+// A step to the newest second or beyond ends the view of the past: past becomes 0, and the screen follows the clock.
 func (u *ui) step(seconds int64) {
 	last, _ := latest(u.targets)
 	if u.past = max(u.now()+seconds, last-maxKept+1); u.past >= last {
@@ -70,6 +77,7 @@ func (u *ui) sortBy(column int) {
 func (u *ui) move(by int) {
 	list := u.table().lines
 	if len(list) > 0 {
+		// Home and End pass half of the smallest and largest int, so adding the position does not overflow.
 		u.selected = list[min(max(u.position(list)+by, 0), len(list)-1)]
 	}
 }
@@ -104,6 +112,9 @@ func (u *ui) key(k *tcell.EventKey) (quit bool) {
 }
 
 // keys maps the names of keys to their actions in the table.
+//
+// Runes are keyed by themselves, other keys by their names in tcell.KeyNames. Digits select columns; key handles them,
+// because their number depends on columns. help and the documentation list the same keys.
 var keys = map[string]func(u *ui){
 	"q":     func(u *ui) { u.quit = true },
 	"?":     func(u *ui) { u.help = true },
@@ -151,6 +162,9 @@ var keys = map[string]func(u *ui){
 }
 
 // typed handles a key of the filter.
+//
+// The table changes with each character, so the user sees the matching resources while typing. The filter removes whole
+// runes, never single bytes of one.
 func (u *ui) typed(k *tcell.EventKey) {
 	switch k.Key() {
 	case tcell.KeyEnter:
