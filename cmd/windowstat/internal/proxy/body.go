@@ -18,6 +18,9 @@ import (
 //	stalled  the client sent nothing for the stall timeout; broken is set, too
 //
 // The transport reads and closes it from its own goroutines, also after the upstream has responded.
+//
+// The error handler reads the three results to attribute a failure: the transport reports only that writing the request
+// failed, and does not say whether the client or the upstream caused the failure.
 type clientBody struct {
 	io.ReadCloser
 	conn                   *http.ResponseController

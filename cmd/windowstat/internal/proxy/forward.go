@@ -52,6 +52,16 @@ func (o *Options) forward(r *httputil.ProxyRequest) {
 }
 
 // target returns the URL of a request: the path of the upstream, followed by the target of the request, byte for byte.
+//
+// For the upstream http://app:8000/base/, by the target in the request line:
+//
+//	/a%2Fb?x=1         http://app:8000/base/a%2Fb?x=1
+//	http://host/a      http://app:8000/base/a
+//	*                  * at app:8000
+//	/a?                http://app:8000/base/a?
+//
+// A URL that package url parses and prints could differ from the target: characters such as ^ would be encoded, and a
+// service may treat the two forms differently.
 func target(upstream *url.URL, in *http.Request) *url.URL {
 	u := &url.URL{Scheme: upstream.Scheme, Host: upstream.Host}
 	path, query, hasQuery := strings.Cut(in.RequestURI, "?")
@@ -103,6 +113,12 @@ func describesClient(name string) bool {
 
 // forwarded sets the headers that describe the client. It keeps the values from trusted proxies and appends to their
 // lists. It replaces the values from all other clients.
+//
+// A trusted proxy is a peer whose address is in Bounds.Proxies. For the peer 10.0.0.2, which sends X-Forwarded-For: a,
+// the upstream gets
+//
+//	trusted      X-Forwarded-For: a, 10.0.0.2
+//	untrusted    X-Forwarded-For: 10.0.0.2
 func (o *Options) forwarded(r *httputil.ProxyRequest) {
 	in, out := r.In.Header, r.Out.Header
 	// Untrusted clients must not set these headers, under any name that a service may read.
@@ -122,6 +138,7 @@ func (o *Options) forwarded(r *httputil.ProxyRequest) {
 	address, _, _ := net.SplitHostPort(r.In.RemoteAddr)
 	grow(out, in, "X-Forwarded-For", address)
 	if len(in["Forwarded"]) > 0 {
+		// RFC 7239 requires brackets and quotes around an IPv6 address.
 		if from, _ := netip.ParseAddr(address); from.Unmap().Is6() {
 			address = `"[` + from.WithZone("").String() + `]"`
 		}

@@ -64,6 +64,8 @@ func (o *Options) Check() error {
 
 // Run serves until ctx ends and ShutdownDelay has passed, or until one of its servers fails.
 func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
+	// An earned name is a name from a request that succeeded. Host identifies the client, so the limits on earned names
+	// apply to each client.
 	earned := o.Naming.Earned()
 	earned.Host = o.client
 	names, err := httpstat.NewNames(earned)
@@ -80,6 +82,7 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 		opts = append(opts, httpstat.OriginHeader(o.OriginHeader))
 	}
 	h := httpstat.Handler(t.Collector, o.Naming.Name(), o.handler(t.Logger), opts...)
+	// front serves clients. The pages of windowstat, such as /metrics, have their own server in t.
 	front, err := server.Listen(o.Listen, h, t.Logger, o.Bounds)
 	if err != nil {
 		return errors.Join(fmt.Errorf("--proxy.listen-address: %w", err), t.Stop())
@@ -90,6 +93,7 @@ func (o *Options) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	fmt.Fprintf(stdout, "proxy       http://%s  in front of %s\n%s", front.Address(), o.Upstream, t.Banner)
 	ctx = t.Ready(ctx, front)
 	<-ctx.Done()
+	// Wait for ShutdownDelay, so a load balancer sees that the proxy is not ready before the listener closes.
 	select {
 	case <-time.After(o.ShutdownDelay):
 	case <-front.Ended.Done():

@@ -10,6 +10,9 @@ import (
 )
 
 // responseWriter writes the upstream's response to the client. It prevents net/http from adding or removing headers.
+//
+// net/http assumes that its handler wrote the response, and completes it. A proxy must not complete the response of
+// another server, so responseWriter marks each header that net/http would add or remove.
 type responseWriter struct {
 	http.ResponseWriter
 	request *http.Request
@@ -87,6 +90,7 @@ func (a *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	// Clone the bytes: a slice from Peek is valid only until the next read from the buffer.
 	early, err := buffered.Peek(buffered.Reader.Buffered())
 	return &switched{Conn: c, from: io.MultiReader(bytes.NewReader(bytes.Clone(early)), c)}, buffered, err
 }
@@ -102,6 +106,8 @@ func (s *switched) Read(b []byte) (int, error) { return s.from.Read(b) }
 
 // CloseWrite signals the client that the upstream has closed its side.
 func (s *switched) CloseWrite() error {
+	// TCP and TLS connections can close one direction, so the client may send the rest of its data. Other connections
+	// are closed in both directions.
 	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}

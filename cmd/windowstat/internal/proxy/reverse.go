@@ -9,7 +9,7 @@
 //	client --> net/http --> httpstat --> handler --> httputil.ReverseProxy --> transport --> upstream
 //	                        counts       responseWriter, clientBody, forward
 //
-// A Collector counts the status of each response, so the status must tell whose failure it was. A client that sends an
+// A Collector counts the status of each response, so the status must show whose failure it was. A client that sends an
 // incomplete body, or does not wait for the response, gets a status below 500. An upstream that cannot be reached,
 // responds too late or breaks off is an exception of the service. Each kind is logged at most once a minute.
 package proxy
@@ -63,11 +63,14 @@ func (o *Options) handler(logger *slog.Logger) http.Handler {
 				http.Error(w, kind, status)
 			}
 		},
+		// Event streams and long polls send little at a time. A buffer would delay them until it is full.
 		FlushInterval: -1, // flush each write
 		ErrorLog:      log.New(faults, "", 0),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
+			// Another panic is an error of this program, or a response that the upstream cut off. The server then
+			// closes the connection, so the client sees that its response is incomplete.
 			// ReverseProxy panics if it cannot copy the whole response. That is normal if the client has hung up.
 			if v := recover(); v != nil && (v != http.ErrAbortHandler || r.Context().Err() == nil) {
 				panic(v)
@@ -78,6 +81,7 @@ func (o *Options) handler(logger *slog.Logger) http.Handler {
 			http.Error(w, why, status)
 			return
 		}
+		// Copy the request, because a handler must not change the request of its caller.
 		a, with := &responseWriter{ResponseWriter: w, request: r}, *r
 		if r.Body != nil && r.Body != http.NoBody {
 			// Otherwise net/http reads the rest of the body when the response begins, and the upstream cannot get it.
@@ -90,6 +94,10 @@ func (o *Options) handler(logger *slog.Logger) http.Handler {
 }
 
 // transport returns a transport that opens at most Bounds.Conns connections to the upstream, one for each client.
+//
+// Two limits cover one exchange. While the request is written, a write fails if the upstream takes no byte for
+// Bounds.Stall. From the end of the request on, Timeout limits the wait for the headers of the response. The body of
+// the response may take any time.
 func (o *Options) transport() *http.Transport {
 	dialer := &net.Dialer{Timeout: o.Timeout}
 	return &http.Transport{
@@ -118,8 +126,10 @@ type faults struct {
 	silent   atomic.Bool // the upstream did not respond to the last request
 }
 
-// The kinds of failures. They are log messages, and the bodies of the responses to clients.
+// The kinds of failures are log messages, and the bodies of the responses to clients.
 const (
+	// Clients see only these texts. The log line also has the error of the transport, which may contain internal
+	// addresses.
 	unreachable = "the upstream does not respond: no connection"
 	timedOut    = "the upstream does not respond in time"
 	hungUp      = "the upstream closed a connection without a response"
@@ -128,6 +138,10 @@ const (
 )
 
 // fault returns the kind of failure that an error of the transport means, and the status for the client.
+//
+// A failed dial, handshake or certificate check is a missing connection, with status 502. A timeout of the transport
+// has status 504. A connection that ends before the response begins has status 502, as does a response that is not
+// valid HTTP. The timeout of a dial is checked first, so it counts as a missing connection.
 func fault(err error) (kind string, status int) {
 	var (
 		dial    *net.OpError
@@ -161,6 +175,8 @@ func (f *faults) log(kind string, err error) {
 // answered is called with each response. It logs the first one after a failure.
 //
 // An HTTP/2 response may have a length and trailers. In HTTP/1 only chunks have trailers, so the length is removed.
+//
+// The load before the swap keeps the normal case free of writes to memory that all requests share.
 func (f *faults) answered(r *http.Response) error {
 	if r.ProtoMajor == 2 && len(r.Trailer) > 0 && r.Request.Method != http.MethodHead && r.Request.ProtoAtLeast(1, 1) {
 		r.Header.Del("Content-Length")
@@ -172,6 +188,9 @@ func (f *faults) answered(r *http.Response) error {
 }
 
 // Write receives the log lines of httputil.ReverseProxy, which reports errors while it copies a response.
+//
+// httputil reports these errors only to its logger, as text, because the status of the response has been sent. All its
+// other lines, such as errors of clients, have the level debug.
 func (f *faults) Write(line []byte) (int, error) {
 	text := strings.TrimSpace(string(line))
 	if _, err, ok := strings.Cut(text, "read error during body copy: "); ok {
