@@ -47,6 +47,9 @@ func NewFollower(o Options, after time.Time) (_ *Follower, err error) {
 
 // openLogs opens the logs and determines where reading starts. A file that appears after openLogs is new, and is read
 // from its start.
+//
+// Clock is nil in a replay of complete logs, and set in a Follower that waits for new lines. Patterns are expanded
+// again later only in the second case.
 func (r *Follower) openLogs(after time.Time) error {
 	var errs []error
 	r.matched = time.Now()
@@ -97,6 +100,7 @@ func (r *Follower) add(name string, matched bool, since time.Time) error {
 // addStream adds a log that ends, or a pipe that is followed. An input that cannot be opened again stays open. For a
 // followed pipe, addStream waits for a single line, because the next line may take long.
 func (r *Follower) addStream(l *log) error {
+	// The first lines determine the format of the log.
 	lines := sampleLines
 	if r.Clock != nil {
 		lines = 1

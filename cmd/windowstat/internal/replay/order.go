@@ -45,6 +45,7 @@ func (r *Follower) advance() (*log, error) {
 			r.logs = slices.DeleteFunc(r.logs, func(l *log) bool { return l.ended })
 			return nil, nil
 		}
+		// ready is reset, because settle must check the next line of this log, too.
 		it := &first.items[first.next]
 		first.next, first.ready = first.next+1, false
 		if err := r.take(first, it); err != nil {
@@ -98,6 +99,9 @@ func (r *Follower) settle(l *log) bool {
 }
 
 // fill reads the next block of a log and parses it. It reports whether the block had lines.
+//
+// A block without lines is not always the end: a followed log without new lines sets upTo, and a log that ends returns
+// io.EOF. A partial last line counts as a malformed line.
 func (r *Follower) fill(l *log) (bool, error) {
 	if l.input == nil {
 		f, err := open(l.name, r.Stdin)

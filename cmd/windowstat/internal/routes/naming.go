@@ -12,6 +12,13 @@ import (
 )
 
 // Naming has the options that name requests: by routes, or by paths, which must be earned. [Naming.Flags] fill it in.
+//
+// With depth 2, and the route GET /users/{id}:
+//
+//	request           name                 with Only
+//	GET /users/5      GET /users/{id}      GET /users/{id}
+//	GET /a/b/c        from method, path    unmatched
+//	                  and depth
 type Naming struct {
 	Files, Patterns []string // of routes
 	Only            bool     // requests that match no route count for the resource unmatched
@@ -62,6 +69,7 @@ const (
 
 // Check reads the routes, and returns all errors in them and in the options.
 func (n *Naming) Check() error {
+	// Start from an empty set, so a second call of Check does not find its own routes as duplicates.
 	n.Routes = New(n.Loose)
 	for _, path := range n.Files {
 		n.Routes.Read(path)
@@ -85,6 +93,9 @@ func (n *Naming) Check() error {
 }
 
 // Given returns the names of resources that exist from the start.
+//
+// The names are the patterns of the routes, and the name for requests without one. They need no request to exist, so a
+// route without traffic has zeros instead of no data.
 func (n *Naming) Given() []string { return append(slices.Clone(n.Routes.Patterns), httpstat.Unmatched) }
 
 // Earned returns the options for names that are earned.

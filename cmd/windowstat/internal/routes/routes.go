@@ -21,6 +21,9 @@ import (
 
 // Routes names requests by patterns. At most one pattern matches a request. Create it with [New]. [Routes.Name] is safe
 // for concurrent use after the last [Routes.Add].
+//
+// A ServeMux finds the pattern; its handlers are never called. If two patterns match a request, the ServeMux takes the
+// more specific pattern, as in a Go service. It refuses a pattern that conflicts with an earlier one.
 type Routes struct {
 	// Patterns has the added patterns.
 	Patterns []string
@@ -47,6 +50,7 @@ func (r *Routes) Read(path string) {
 		return
 	}
 	n := 0
+	// Some editors begin a file with a byte order mark, which would become part of the first pattern.
 	for line := range strings.Lines(strings.TrimPrefix(string(b), "\uFEFF")) {
 		n++
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -95,6 +99,8 @@ func register(mux *http.ServeMux, pattern string) (err error) {
 }
 
 // conflict matches the message of a ServeMux about a conflict: the other pattern and the reason.
+//
+// The message is not part of the API of net/http. If it changes, reason returns it unchanged, as part of its last text.
 var conflict = regexp.MustCompile(`(?s)conflicts with pattern "(.*?)" \(registered at [^\n]*\):\n(.*)$`)
 
 // reason returns the reason why a ServeMux refused a pattern, without positions in Go files.

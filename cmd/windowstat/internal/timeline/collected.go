@@ -9,7 +9,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Clock is the clock of a timeline, for collector.Options.Now. It is safe for concurrent use.
+// Clock is the clock of a timeline, for collector.Options.Now. All its methods may be called concurrently.
 type Clock struct{ at atomic.Int64 }
 
 // Now returns the time of the timeline.

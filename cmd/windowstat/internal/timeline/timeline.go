@@ -2,17 +2,18 @@
 // lines of a log, or spans. A [Timeline] sorts the calls and replays them in their own time. A [Counter], such as
 // [Collected], counts them. [Known] caches their names.
 //
-// A line of an access log is written when its call ends. A call of ten seconds is therefore behind thousands of calls
-// that started after it. A service that counts by itself sees that call first. The timeline restores this order: it
-// waits as long as calls of a second may still arrive, and then replays their starts and ends in order, on a clock that
-// it sets itself. A Collector therefore counts passes, calls in flight, peaks and response times as inside the service.
+// A line of an access log is written when its call ends. The line of a call of ten seconds therefore follows the lines
+// of thousands of calls that started later. A service that counts by itself records the long call first. The timeline
+// restores this order: it waits as long as calls of a second may arrive, and then replays their starts and ends in
+// order, on a clock that the timeline sets. A Collector therefore counts passes, calls in flight, peaks and response
+// times as inside the service.
 //
 //	calls, by start     0 1 2 3 4 5 6 7 8 9     seconds of the ring
 //	                    |<- replayed ->|<- open to late calls ->|
 //	                                   ^ From
 //
-// A call that arrives after the second of its start was replayed is clipped to the first second that is still open. A
-// call that also ended before that second is late; the source counts it. No call is dropped silently.
+// A call that arrives after the second of its start was replayed is clipped: it starts in the first open second. A call
+// that also ended before that second is late; the source counts late calls. No call is dropped silently.
 package timeline
 
 import (
@@ -24,11 +25,11 @@ import (
 )
 
 // Timeline replays calls, second by second. It holds calls in a ring by the second of their start, until no earlier
-// calls are expected. Then it replays the second: the calls start in the order of their times, and calls with equal
-// times in the order in which they arrived. Each call ends at its time.
+// calls are expected. Then it replays the second: the calls start in the order of their times, or in the order of
+// arrival if the times are equal. Each call ends at its time.
 //
-// Create a Timeline with [New], and set its Counter. It is not safe for concurrent use. A call takes 40 bytes until it
-// is replayed, and some hundred while it is in flight.
+// Create a Timeline with [New], and set its Counter. A Timeline is not safe for concurrent use. A call takes 40 bytes
+// until it is replayed, and some hundred while it is in flight.
 type Timeline struct {
 	Counter
 	// From is the Unix time of the first second that was not replayed, and therefore accepts calls. Set it before the
@@ -43,7 +44,7 @@ type Timeline struct {
 // Counter counts the calls of a Timeline, in the order of their times.
 type Counter interface {
 	Block(c *Call)
-	// Begin records the start of a call. It may return an entry, which is passed to End.
+	// Begin records the start of a call. The Timeline passes the entry that Begin returns, or nil, to End.
 	Begin(c *Call) *collector.Entry
 	End(x Completion)
 	// Over is called at the end of each second with calls or calls in flight.
@@ -67,7 +68,7 @@ const (
 	Nanos = int64(1e9)
 	// MaxHeld is the maximum number of calls that a source should let a timeline hold. It bounds the memory.
 	MaxHeld = 4 << 20
-	// crowd is the number of calls in a second from which equal ones are merged.
+	// crowd is the smallest number of calls in a second that makes Add merge equal calls.
 	crowd = 1024
 )
 
@@ -118,7 +119,8 @@ func merge(calls []Call) []Call {
 	return to
 }
 
-// Until replays the seconds before the given one that have calls or calls in flight. It returns the Counter's error.
+// Until replays all seconds before the given second, and returns the error of the Counter. Seconds without calls, and
+// without calls in flight, are skipped.
 func (t *Timeline) Until(second int64) error {
 	for t.From < second && t.held+len(t.pending) > 0 {
 		now, slot := t.From, t.slot(t.From)
@@ -189,10 +191,10 @@ func (p *pending) Pop() any {
 }
 
 // Call is a call that has ended. Equal calls may be merged. A Call has no pointers, so the garbage collector does not
-// scan millions of them; a number represents the name, which the [Counter] resolves.
+// scan millions of calls; a number represents the name of the resource, and the [Counter] resolves the number.
 type Call struct {
 	At       int64 // start, Unix nanoseconds
-	Clipped  int64 // nanoseconds by which it started before At, in a replayed second
+	Clipped  int64 // nanoseconds from the real start, in a replayed second, to At
 	Duration int64 // nanoseconds, or Unknown
 	Name     int32 // number of its resource
 	N        int32 // number of merged calls, at least 1
