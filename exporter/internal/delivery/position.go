@@ -1,26 +1,27 @@
 // Package delivery keeps the positions of the consumers of sealed seconds: the cursors of scrapers, and pushes. A
-// position separates settled seconds, seconds in doubt, and unsent seconds. A state file of the metric log holds it, so
-// the next process continues where this one ended.
+// position separates settled, sent and unsent seconds. A sent second is in doubt until its result is known: the client
+// may have received it. A state file of the metric log holds the position, so the next process continues at that
+// position.
 //
 // Every second of a consumer goes through these states. A push counts its verdicts in samples, a cursor in seconds.
 //
 //	state     event                                      next state  counted
-//	unsent    it is in a response or a request           in doubt
+//	unsent    it is in a response or a request           sent
 //	unsent    it left the history, and the log lacks it  settled     lost
 //	unsent    an earlier process sent the same name      settled     lost
-//	in doubt  the client read it, the server took it     settled     delivered
-//	in doubt  the server refused it (push)               settled     refused
-//	in doubt  the response or the request failed         in doubt    resent
-//	in doubt  it failed too often, or nothing can        settled     delivered and unconfirmed (cursor),
+//	sent      the client read it, the server took it     settled     delivered
+//	sent      the server refused it (push)               settled     refused
+//	sent      the response or the request failed         sent        resent
+//	sent      it failed too often, or nothing can        settled     delivered and unconfirmed (cursor),
 //	          prove the receipt                                      unconfirmed (push)
-//	in doubt  the process ends; the next one sends it    in doubt    resent
+//	sent      the process ends; the next one sends it    sent        resent
 //	          under the same labels
-//	in doubt  the process ends; the next one has other   settled     unconfirmed
+//	sent      the process ends; the next one has other   settled     unconfirmed
 //	          labels
 //
-// What proves the receipt differs. For a cursor it is the state of the connection when the scraper sends its next
+// The proof of receipt differs. For a cursor it is the state of the connection when the scraper sends its next
 // request, see the type response of package prom. For a push it is the status of the response, see the type verdict of
-// package push. Both save the position with its seconds in doubt before the result is known: a push before it sends a
+// package push. Both save the position with its sent seconds before the result is known: a push before it sends a
 // request, a cursor when the response has ended.
 //
 // # Loading a position
@@ -28,12 +29,12 @@
 // The first second of the new process is first. [Position.Restore] applies the first row that matches:
 //
 //	saved position                      restored position
-//	negative, zero, in doubt for more   an error. A push renames its file and begins with the open second. A cursor
-//	than a day, or more than MaxAhead   begins with first, so no second comes twice.
+//	negative, zero, more than a day     an error. A push renames its file and begins with the open second. A cursor
+//	sent, or more than MaxAhead         begins with first, so no second comes twice.
 //	after first
 //	ends before first                   as saved: the log has the seconds up to first
 //	ends after first: the clock was     [Next, first) as saved. The names from first to the end of the position exist
-//	set back, or the last process was   twice, and the consumer has the values of the earlier process. They are
+//	set back, or the last process was   twice, and the consumer has the values of the earlier process. These names are
 //	killed less than a second ago       skipped and count as lost.
 package delivery
 
@@ -49,8 +50,8 @@ import (
 type Position struct {
 	// Next is the first second to send. All seconds before it are settled.
 	Next int64
-	// UnackedTo ends the seconds that are in doubt: the seconds in [Next, UnackedTo) may have been received, and are
-	// sent again. If UnackedTo is at most Next, no second is in doubt.
+	// UnackedTo ends the sent seconds: the consumer may have received the seconds in [Next, UnackedTo), and gets them
+	// again. If UnackedTo is at most Next, no second is in doubt.
 	UnackedTo int64 `json:"Doubt,omitempty"`
 
 	reused int64 // seconds of this process before it have names that an earlier process sent
@@ -59,7 +60,7 @@ type Position struct {
 // Settle records that all seconds before the given one are settled: received, refused, or given up.
 func (p *Position) Settle(before int64) { p.Next = max(p.Next, before) }
 
-// InDoubt reports whether any seconds are in doubt: they were sent, and the result is unknown.
+// InDoubt reports whether any seconds were sent with an unknown result.
 func (p *Position) InDoubt() bool { return p.UnackedTo > p.Next }
 
 // Expire settles the seconds before oldest, the oldest available second, and the seconds whose names an earlier process
@@ -91,8 +92,8 @@ const (
 	MaxAhead = 5 * 60
 )
 
-// Restore returns the position at which a process continues after it has read p from a file, by the table of the
-// package comment. Seconds before oldest are no longer available; they are skipped and not counted. If p is invalid,
+// Restore returns the position for a process that has read p from a file. The table of the package comment has the
+// rules. Seconds before oldest are no longer available; they are skipped and not counted. If p is invalid,
 // Restore returns the first second of the process and an error.
 func (p Position) Restore(line *seconds.Line, oldest int64) (Position, error) {
 	first := line.First()

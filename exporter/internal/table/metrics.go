@@ -1,5 +1,5 @@
-// Package table defines the metrics: those of /metrics and those of each sealed second. The exporters iterate over its
-// tables, and so do the documentation, the dashboards and their tests.
+// Package table defines the metrics of /metrics and of sealed seconds, whose numbers no longer change. The exporters,
+// the documentation, the dashboards and their tests iterate over its tables.
 //
 // A row defines a metric once: its name without namespace, its unit, its HELP, how to read it, and when it is absent. A
 // new count becomes a column of package node and a row here; pages, pushes, the live page and the terminal view then
@@ -19,12 +19,12 @@ import (
 )
 
 // Metric is a metric of /metrics, for each resource or for all inbound traffic. One of Value, ByCode and Each reads it;
-// a histogram has none of these.
+// all three are nil for a histogram.
 type Metric struct {
 	// Name without namespace.
 	Name string
 	Type Type
-	// Unit is the base unit, the end of the name before _total. It is empty for plain numbers.
+	// Unit is the base unit, the end of the name before _total, or empty for plain numbers.
 	Unit string
 	Help string
 	// Labels are the label names, in order.
@@ -95,8 +95,8 @@ func Metrics() []Metric {
 	})
 }
 
-// Inbound returns the metrics of all inbound traffic, the total of a service. They have no labels, and separate names:
-// as a resource, sums over resources would count it twice. The caller owns the slice.
+// Inbound returns the metrics of all inbound traffic, the total of a service. The metrics have no labels, and
+// separate names: a resource for the total would count twice in sums over resources. The caller owns the slice.
 func Inbound() []Metric {
 	all := ofView("inbound_", nil)
 	for i := range all {
@@ -197,11 +197,11 @@ func TypeOf(name string) Type {
 type Family struct {
 	Name string // with namespace
 	Type Type
-	// Unit is the base unit, which ends the name before _total, such as seconds. It is empty for plain numbers.
+	// Unit is the base unit that ends the name before _total, such as seconds, or empty for plain numbers.
 	Unit string
 	Help string // unescaped; each format escapes it
 	// Labels are the label names of all series, if they are known before there are any series.
 	Labels []string
-	// Calls means that the values are numbers of calls, which have a unit in OTLP.
+	// Calls means that the values are numbers of calls. OTLP has a unit for calls.
 	Calls bool
 }

@@ -14,7 +14,7 @@ type Second struct {
 	Name string
 	// Type is Gauge or the type of a histogram; see [Histograms].
 	Type Type
-	// Unit is the base unit, the end of the name. It is empty for plain numbers.
+	// Unit is the base unit, the end of the name, or empty for plain numbers.
 	Unit string
 	// Calls means that the values are numbers of calls.
 	Calls bool
@@ -23,18 +23,18 @@ type Second struct {
 	Labels []string
 	// Value reads the metric. It reports false if the metric is absent: an idle second has no shortest response time.
 	Value func(*node.MetricNode) (float64, bool)
-	// RT reads the metric from the histogram of the second, which is not empty. The metric is absent in seconds whose
-	// histogram is no longer kept.
+	// RT reads the metric from the histogram of the second. The histogram must not be empty. The metric is absent in
+	// seconds whose histogram is no longer kept.
 	RT func(*node.Histogram) float64
 	// Always means that the metric is sent for every second. Other metrics pause after a resource has been idle for a
 	// minute, and resume with its next call.
 	Always bool
-	// Timed means that the metric depends on response times, which a Collector may not record.
+	// Timed means that the metric depends on response times; a Collector need not record them.
 	Timed bool
 	// Logged means that the metric log has the metric without loss.
 	Logged bool
-	// Sum is the HELP of the metric's sum over seconds, whose name has the suffix _total. It is empty if the metric is
-	// not additive.
+	// Sum is the HELP of the sum over seconds, or empty if the metric is not additive. The name of the sum has the
+	// suffix _total.
 	Sum string
 }
 
@@ -101,8 +101,8 @@ func SentinelSeconds() []Second {
 // SentinelInboundSeconds returns the same metrics for all inbound traffic.
 func SentinelInboundSeconds() []Second { return inboundSeconds(SentinelSeconds()) }
 
-// DryRun returns the metric of single seconds that counts the calls that dry runs of limits would have refused. It has
-// the labels reason and resource, and reads the seconds of a View of [collector.Resource.DryRuns].
+// DryRun returns the metric of single seconds that counts the calls that dry runs of limits would have refused. DryRun
+// has the labels reason and resource, and reads the seconds of a View of [collector.Resource.DryRuns].
 func DryRun() Second {
 	return Second{
 		Name: "persecond_dry_run_block", Type: Gauge, Labels: []string{"reason", "resource"}, Calls: true,
@@ -113,8 +113,8 @@ func DryRun() Second {
 }
 
 // Histograms returns the histograms of response times for single seconds. The first one is cumulative: it covers all
-// calls up to the end of the second, has the timestamp of that end, and classic buckets. The other one covers the calls
-// of one second, and has native buckets.
+// calls up to the end of the second, has the timestamp at which the second ends, and classic buckets. The other one
+// covers the calls of one second, and has native buckets.
 func Histograms() []Second {
 	return []Second{
 		{
@@ -148,7 +148,7 @@ func inboundSeconds(all []Second) []Second {
 // RunName is the name of [Run] without namespace.
 const RunName = "persecond_run"
 
-// Run returns the metric of single seconds that identifies the process that counted them. It has no labels, and is
+// Run returns the metric of single seconds that identifies the process that counted them. Run has no labels, and is
 // present in every second of the process for any selection.
 func Run(namespace string) Family {
 	const help = "Run of the process that counted this second: an integer below 2^53 that is unique to the process. " +
