@@ -1,9 +1,9 @@
 // Package fairshare decides which entry of a full, shared table is evicted: connections, request slots, unread bytes,
 // cursors, names.
 //
-// All these tables follow one rule. The host with the largest total loses an entry, and among its entries the one that
-// has been idle longest. The rule applies only when a table is full, because many clients may share one host: behind a
-// NAT, behind a load balancer, or in a mesh. The owner of a [Table] decides how large it is and when it must evict.
+// All these tables follow one rule. The host with the largest total loses an entry: its longest idle one. The rule
+// applies only when a table is full, because many clients may share one host, such as the address of a NAT, a load
+// balancer or a mesh. The owner of a [Table] decides how large it is and when it must evict.
 package fairshare
 
 import "container/heap"
@@ -11,9 +11,10 @@ import "container/heap"
 // Kept is the number of entries that a host keeps while another host has more.
 const Kept = 2
 
-// MayHave reports whether a host may add an entry to a table of most entries, of which all are in use and own belong to
-// the host. It may while it has fewer entries than are free, or fewer than eight; a single host therefore gets half of
-// the table. MayHave is for entries that are refused but never evicted, such as names.
+// MayHave reports whether a host may add an entry to a table. own is the number of entries of the host, all the number
+// of entries in use, and most the size of the table. A host may add an entry while it has fewer entries than are free,
+// or fewer than eight; a single host therefore gets half of the table. MayHave is for entries that are refused but
+// never evicted, such as names.
 func MayHave(own, all, most int) bool {
 	const few = 8
 	left := most - all
@@ -130,7 +131,7 @@ func (t *Table[H, V]) First() *Holder[H, V] {
 	return nil
 }
 
-// FirstOf returns the next entry of a host to evict, or nil if the host has none.
+// FirstOf returns the next entry of a host to evict, or nil for a host without entries.
 func (t *Table[H, V]) FirstOf(of H) *Holder[H, V] {
 	h := t.hosts[of]
 	for h != nil && len(h.holders) > 0 {
@@ -141,8 +142,8 @@ func (t *Table[H, V]) FirstOf(of H) *Holder[H, V] {
 	return nil
 }
 
-// outdated reports whether an entry was used after its position was computed, and moves it if so. The first entry for which
-// late returns false is the right one to evict: every other entry was used at its recorded time or later.
+// outdated reports whether an entry was used after its position was computed, and if so moves the entry. The first
+// entry that is not outdated is the right one to evict: every other entry was used at its recorded time or later.
 func (t *Table[H, V]) outdated(x *Holder[H, V]) bool {
 	if t.Used == nil || t.Used(x.Value) == x.used {
 		return false
@@ -205,7 +206,7 @@ type ordered[T any] interface {
 	index() *int // its index in the heap
 }
 
-// heapOf implements heap.Interface. Each item stores its index, so that a changed item can be moved.
+// heapOf implements heap.Interface. Each item stores its index, because heap.Fix needs the index of a changed item.
 type heapOf[T ordered[T]] []T
 
 // Len implements heap.Interface.
