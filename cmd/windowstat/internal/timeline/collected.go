@@ -9,7 +9,7 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Clock is the clock of a timeline, for collector.Options.Now. All its methods may be called concurrently.
+// Clock is the clock of a timeline, for collector.Options.Now. One goroutine may call Set while others call Now.
 type Clock struct{ at atomic.Int64 }
 
 // Now returns the time of the timeline.
