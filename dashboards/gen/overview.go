@@ -43,8 +43,9 @@ func (b *board) overviewFigures(v view) {
 	passed, refused := mean("pass_total"), mean("block_total")
 	link := links("This resource second by second", toResource("__data.fields.Resource"), false)
 	// The first row shows problems: calls that hang, and alerts. Names of alerts are long, so both tables are wide.
+	// They show three lines: a hang usually has the resource that hangs and two that wait for it.
 	b.add(
-		12, 5,
+		12, 6,
 		view{resources: many}.hangs(49, "resource", "Resource", link),
 		alerts(24),
 	)
