@@ -210,8 +210,8 @@ func TestNewReportsAllInvalidOptions(t *testing.T) {
 	}
 }
 
-// No record is added to a sealed second later: a resource that is registered during Seal is sealed with the others, or
-// begins after the sealed seconds.
+// Once a second is sealed, it gets no more records. A resource that is registered during Seal is therefore sealed with
+// the others, or begins after the sealed seconds.
 func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 	var clock atomic.Int64
 	c := newCollector(t, collector.Options{

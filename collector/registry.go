@@ -34,7 +34,7 @@ func (c *Collector) Resource(name string) *Resource {
 // returns nil. If the leaf was retired, leaf.enter returns errMoved. In both cases the search starts over.
 
 // resourceFor looks up or registers a resource. The parameter given is true if the name comes from code, and false if
-// it comes from a request. If given is true, an earned name becomes given.
+// it comes from a request. If given is true, a resource whose name came from a request is marked as given.
 func (c *Collector) resourceFor(name string, given bool) *Resource {
 	if r, ok := c.byName.Load(name); ok {
 		return r.(*Resource).markGiven(given)

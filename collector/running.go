@@ -135,13 +135,14 @@ type slot = atomic.Pointer[frame]
 
 // slotShard is a group of slots that fills a cache line. A goroutine chooses a shard by the address of its stack. A
 // goroutine therefore usually chooses the same shard again, and other processors rarely write to the cache line of this
-// shard. If the shard is full, the goroutine tries shards in a second table, chosen by the address of the frame:
+// shard. If the shard is full, the goroutine tries shards in a second table, chosen by the address of the call's frame:
+// its context, see slot. In this drawing, f is a frame:
 //
 //	first   64 shards of 8 slots    |f| | |f| | | | |  | | | …     chosen by the address of the stack; one try
 //	more  4096 shards of 8 slots    |f|f|f|f|f|f|f|f|  |f| | …     chosen by the address of the frame; up to 8 tries
 //
 // Slots are numbered from 1, across both tables. The note of a call (a number that node.Call stores for the Collector)
-// holds the number of its slot. The number 0 means that the call has no frame.
+// holds the number of its slot. The number 0 means that the call was entered without a context.
 type slotShard [8]slot
 
 // slots holds the slots of a Collector, in two tables.

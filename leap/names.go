@@ -82,7 +82,7 @@ func (s Second) LineTime(now Reading) time.Duration {
 	return time.Duration(s.Index)*time.Second + part*time.Second/length
 }
 
-// ReadingAt is the inverse of LineTime: it returns the first reading whose line time is line or later. The parameter
+// ReadingAt is the inverse of LineTime: it returns the first reading whose line time is not before the parameter line.
 // line must not be before the start of s. For the end of s, ReadingAt returns s.End. For a later line time the result
 // is an estimate, which assumes that the seconds after s have the usual length.
 func (s Second) ReadingAt(line time.Duration) Reading {

@@ -81,8 +81,8 @@ type Second struct {
 	Index int64
 	// Name is the Unix time of the wall-clock second that this second represents.
 	Name int64
-	// Repeat reports that Name must not be exported. Either an earlier second had the same name or a later one, because
-	// the wall clock was set back, or Name is not later than Clock.StartAfter.
+	// Repeat reports that Name must not be exported. There are two reasons. The wall clock was set back, so that an
+	// earlier second already had this name or a later name; or Name is not later than Clock.StartAfter.
 	Repeat bool
 	// Start and End are readings of the monotonic clock. The second contains the readings in [Start, End).
 	Start, End Reading
@@ -177,8 +177,8 @@ func (t *Timeline) advance(now Reading) Second {
 	return s
 }
 
-// next returns the second that opens after the open second s, which must have ended at the reading now. Usually the
-// result contains now. If no goroutine called At for some seconds after s, next skips these seconds: they have indexes,
+// next returns the second that opens after the open second s. s must have ended by the reading now. Usually the result
+// contains now. If no goroutine called At for some seconds after s, next skips these seconds: they have indexes,
 // names and the usual length, but are never open. If slewing shortens the result so much that it ends before now,
 // advance calls next again.
 func (t *Timeline) next(s Second, now Reading) Second {

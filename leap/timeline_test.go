@@ -370,7 +370,7 @@ func TestAfter(t *testing.T) {
 		name         string
 		after        time.Duration // StartAfter, relative to the current second
 		first, later int64         // names at the start and a minute later
-		repeated     int64         // number of seconds in this minute that must not be exported
+		repeated     int64         // number of seconds, the one a minute later included, that must not be exported
 	}{
 		{"long ago", -time.Hour, 0, 60, 0},
 		{"the second before", -time.Second, 0, 60, 0},

@@ -144,9 +144,10 @@ func (l *layout) cell(rt time.Duration) int {
 	octave := bits.Len64(uint64(ns)) - 1
 	step := uint64(ns) << (63 - octave) >> (63 - stepBits) & (steps - 1)
 	c := int(l.first[octave*steps+int(step)])
-	// The cell is c, or c+1 if a bound falls into the step before ns. A branch for this case would be unpredictable for
-	// the processor, so the next line adds the sign bit of upper[c]-ns instead. The loop almost never runs: the cell is
-	// c+2 only if a native and a classic bound fall into the same step.
+	// c is the cell at the start of the step. The cell of ns is one higher for each bound of the step that is below ns.
+	// A branch for the first such bound would be unpredictable for the processor, so the next line adds the sign bit of
+	// upper[c]-ns instead. The loop handles a second bound. It almost never runs, because a step with two bounds needs
+	// a native and a classic bound.
 	c += int(uint64(l.upper[c]-ns) >> 63)
 	for ns > l.upper[c] {
 		c++

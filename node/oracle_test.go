@@ -867,7 +867,8 @@ func FuzzAgainstOracle(f *testing.F) {
 	f.Add(uint64(202), uint64(260), uint8('/'), uint8(0xf0), true) // a second whose first buckets are slewed
 	f.Add(uint64(1), uint64(2), uint8(4), uint8(3), true)
 	f.Add(uint64(47), uint64(33), uint8('X'), uint8('@'), false) // a call is resumed in the last nanosecond of a bucket
-	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)   // a second is older than the history, and than a leaf
+	// A second is read that is older than the history, and older than the first second of a leaf.
+	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)
 	f.Fuzz(func(t *testing.T, a, b uint64, buckets, leaves uint8, steps bool) {
 		divisors := []int{1, 2, 4, 5, 10, 20}
 		schedule(t, rand.New(rand.NewPCG(a, b)), divisors[int(buckets)%len(divisors)], 1+int(leaves)%5, steps)

@@ -108,9 +108,9 @@ func TestEvictionPrefersNamesWithFewCalls(t *testing.T) {
 	}
 }
 
-// The derived values of the tree are correct after replacements and halvings: the number of parents, and the lower
-// bounds of calls. Wildcards without nodes below them are removed. While p.changes stays the same, the nodes of a path
-// stay in the tree.
+// After replacements and halvings, the numbers that the tree derives are correct: the number of parents (nodes with
+// tracked values below them), the number of tracked values of each node, and the lower bounds of calls. Wildcards
+// without nodes below them are removed. While p.changes stays the same, the nodes of a path stay in the tree.
 func TestPathTreeInvariants(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 3))
