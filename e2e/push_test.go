@@ -51,7 +51,7 @@ func (p pushed) numbers() map[string]float64 {
 	found := map[string]float64{}
 	for _, m := range p.stats.Metrics() {
 		m.Each(func(value float64, labels ...string) {
-			if len(labels) == 2 && strings.Contains(labels[0], p.addr) && labels[1] == p.way {
+			if len(labels) == 2 && labels[0] == p.way && strings.Contains(labels[1], p.addr) {
 				found[m.Name] = value
 			}
 		})

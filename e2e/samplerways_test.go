@@ -235,7 +235,11 @@ func (k *knowing) check(t *testing.T, s *server, way *samplerWay, end int64, dis
 		for _, metric := range metrics {
 			want := k.truth[metric]
 			seen := values{}
-			for _, x := range s.query(t, fmt.Sprintf("persecond_%s{job=%q}[5m]", metric, way.job)) {
+			name := "persecond_" + metric
+			if metric != "truth_length" { // the only gauge
+				name += "_increase"
+			}
+			for _, x := range s.query(t, fmt.Sprintf("%s{job=%q}[5m]", name, way.job)) {
 				resource := x.Metric["resource"]
 				if seen[resource] == nil {
 					seen[resource] = map[int64]float64{}
