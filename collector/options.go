@@ -52,7 +52,7 @@ type Options struct {
 	// in Given and MaxResources others. (A leaf is a combination of resource, origin and entrance.)
 	//
 	// A resource with one leaf reserves some 19 KB at its first call, with the default Windows. The resource may use
-	// these bytes later without further checks. A busy resource takes some 16 KB. A leaf can take more than it has
+	// these bytes later without further checks. A busy resource takes some 15 KB. A leaf can take more than it has
 	// reserved, if its response times vary widely or many goroutines contend for it. The excess reduces the memory for
 	// new leaves.
 	//
