@@ -15,8 +15,7 @@ import (
 // or leaf that is retired releases its reservation. An existing leaf therefore never loses a record for lack of memory:
 //
 //	reservation                           for
-//         fixed                                 the resource Other with its leaves, Options.Given, slots for frames
-// (running.go),
+//	fixed                                 the resource Other with its leaves, Options.Given, the slots of running.go,
 //	                                      and up to a sixteenth of MaxMemory for limiters of overflowing names
 //	resource                              a name with its views, blocks by reason, exceptions by class, its limiter
 //	leaf                                  a statistic with a full history, its origin and its tree node
