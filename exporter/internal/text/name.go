@@ -21,27 +21,28 @@ func (p *Page) QuoteNames() { p.quotes = true }
 
 // appendMetric appends the name of a metric, as it appears in the lines of HELP and TYPE.
 func (p *Page) appendMetric(b []byte, name string) []byte {
-	switch {
-	case model.LegacyValidation.IsValidMetricName(name):
-		return append(b, name...)
-	case p.quotes:
-		return append(appendEscaped(append(b, '"'), name), '"')
-	default:
-		return append(b, model.EscapeName(name, model.ValueEncodingEscaping)...)
-	}
+	return p.appendName(b, name, model.LegacyValidation.IsValidMetricName(name), escapeMetric)
 }
 
 // appendLabel appends the name of a label.
 func (p *Page) appendLabel(b []byte, name string) []byte {
+	return p.appendName(b, name, model.LegacyValidation.IsValidLabelName(name), EscapeLabel)
+}
+
+// appendName appends a name as it is if every server accepts it, and otherwise in quotes or escaped.
+func (p *Page) appendName(b []byte, name string, accepted bool, escape func(string) string) []byte {
 	switch {
-	case model.LegacyValidation.IsValidLabelName(name):
+	case accepted:
 		return append(b, name...)
 	case p.quotes:
 		return append(appendEscaped(append(b, '"'), name), '"')
 	default:
-		return append(b, EscapeLabel(name)...)
+		return append(b, escape(name)...)
 	}
 }
+
+// escapeMetric returns the escaped form of the name of a metric.
+func escapeMetric(name string) string { return model.EscapeName(name, model.ValueEncodingEscaping) }
 
 // EscapeLabel returns the escaped form of the name of a label that needs it. model.EscapeName keeps colons, which the
 // name of a metric may have, and returns a name unchanged if it has no other special character. EscapeLabel therefore
@@ -51,15 +52,23 @@ func EscapeLabel(name string) string {
 	return strings.ReplaceAll(escaped, ":", "_3a_")
 }
 
-// appendSeries appends the name of a metric with the labels of a series, as they begin a line. labels is `{a="b"} `, or
-// a space.
-func (p *Page) appendSeries(b []byte, name string, labels []byte) []byte {
-	if model.LegacyValidation.IsValidMetricName(name) || !p.quotes {
-		return append(p.appendMetric(b, name), labels...)
+// beginning returns the text before the labels in the lines of a metric. inBraces is true if the text opens the braces
+// of the labels, as in {"name",a="b"}.
+func (p *Page) beginning(name string) (text []byte, inBraces bool) {
+	if p.quotes && !model.LegacyValidation.IsValidMetricName(name) {
+		return p.appendMetric([]byte{'{'}, name), true
 	}
-	b = p.appendMetric(append(b, '{'), name) // {"name"} or {"name",a="b"}
-	if len(labels) == 1 {
-		return append(b, "} "...)
+	return p.appendMetric(nil, name), false
+}
+
+// appendLabels appends the labels of a line to its beginning. labels is `{a="b"} `, or a space.
+func appendLabels(line []byte, inBraces bool, labels []byte) []byte {
+	switch {
+	case !inBraces:
+		return append(line, labels...)
+	case len(labels) == 1:
+		return append(line, "} "...)
+	default:
+		return append(append(line, ','), labels[1:]...)
 	}
-	return append(append(b, ','), labels[1:]...)
 }

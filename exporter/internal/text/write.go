@@ -67,8 +67,9 @@ func (p *Page) WriteTo(w io.Writer) (n int64, err error) {
 func (p *printer) values(c *column) {
 	at, om := 0, p.format == OpenMetrics
 	out := p.out
+	beginning, inBraces := p.beginning(c.family.Name)
 	for _, s := range c.series {
-		p.line = p.appendSeries(p.line[:0], c.family.Name, p.labels[s.labels:s.labelsEnd])
+		p.line = appendLabels(append(p.line[:0], beginning...), inBraces, p.labels[s.labels:s.labelsEnd])
 		for ; at < int(s.end); at++ {
 			x := &c.samples[at]
 			out = append(number(append(out, p.line...), x.v, om), p.stamp(x.unix)...)
