@@ -138,9 +138,10 @@ func validLabels(all []*dto.LabelPair) bool {
 	})
 }
 
-// find returns the series of a metric with this name, and creates it if needed. It returns nil if the series is
-// omitted. mu must be held.
-func (s *Sampler) find(g *gathered, name, suffix string, counter bool) *series {
+// find returns the series of the gathered metric whose name has this suffix, and creates it if needed. The suffix of a
+// gauge is empty. find returns nil if the series is omitted. mu must be held.
+func (s *Sampler) find(g *gathered, suffix string) *series {
+	name := g.family.GetName()
 	s.key = append(append(append(s.key[:0], s.opts.Prefix...), name...), suffix...)
 	full := len(s.key)
 	for _, l := range g.labels {
@@ -157,7 +158,7 @@ func (s *Sampler) find(g *gathered, name, suffix string, counter bool) *series {
 		f = s.families[string(s.key[:full])]
 	}
 	switch {
-	case f != nil && f.metric != g.family.GetName():
+	case f != nil && f.metric != name:
 	case x == nil && !validLabels(g.labels):
 		s.omitted++
 		return nil
@@ -168,7 +169,7 @@ func (s *Sampler) find(g *gathered, name, suffix string, counter bool) *series {
 				"MaxSeries", s.opts.MaxSeries, "left_out", name)
 		}
 	case x == nil:
-		return s.open(g, string(s.key), full, counter)
+		return s.open(g, string(s.key), full, suffix != "")
 	case x.source != g.source:
 	case x.second == g.second: // the gathering has it twice, and the right value is unknown
 		x.total = math.NaN()
@@ -220,7 +221,7 @@ func escapeBytes(name string) int {
 
 // gauge stores the value of a gauge. mu must be held.
 func (s *Sampler) gauge(g *gathered, v float64) {
-	if x := s.find(g, g.family.GetName(), "", false); x != nil {
+	if x := s.find(g, ""); x != nil {
 		x.values.put(g.second, v, s.history())
 		x.second = g.second
 	}
@@ -228,7 +229,7 @@ func (s *Sampler) gauge(g *gathered, v float64) {
 
 // count stores the increase of a counter. mu must be held.
 func (s *Sampler) count(g *gathered, total float64, at *timestamppb.Timestamp) {
-	if x := s.find(g, g.family.GetName(), increase, true); x != nil {
+	if x := s.find(g, increase); x != nil {
 		s.add(x, g.second, total, x.since(g, total, created(at)))
 	}
 }
@@ -239,11 +240,11 @@ func (s *Sampler) observations(g *gathered, count, sum float64, at *timestamppb.
 	// The count decreases only if the process that counts was restarted. The sum may also decrease because of negative
 	// observations, so it cannot show a restart.
 	from := unattributed
-	if x := s.find(g, g.family.GetName(), "_count"+increase, true); x != nil {
+	if x := s.find(g, "_count"+increase); x != nil {
 		from = x.since(g, count, created(at))
 		s.add(x, g.second, count, from)
 	}
-	if x := s.find(g, g.family.GetName(), "_sum"+increase, true); x != nil {
+	if x := s.find(g, "_sum"+increase); x != nil {
 		if from == previous && x.second != g.second-1 {
 			from = unattributed
 		}
