@@ -70,8 +70,9 @@ func TestEarnedNameKeepsItsQuota(t *testing.T) {
 	}
 }
 
-// Blocks and passes of names without a resource are counted once for the resource that records them, and once in
-// Health.Unearned. Calls of names in limits or in code count for the resource of their own name.
+// If a name has no resource, each of its passes and blocks counts once for the fallback resource, and once in
+// Health.Unearned. A name in a limit, and a name that the program registers, has its own resource, which counts its
+// calls.
 func TestUnearnedCallsAreCountedOnce(t *testing.T) {
 	c, _ := clocked(t, collector.Options{Given: []string{"route", "route", collector.Other}, MaxResources: 3})
 	limit(t, c, qps("named", 100), qps("/*", 1))

@@ -128,8 +128,8 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 	return up
 }
 
-// Block records a call with the given name that code outside of the Collector has refused for a reason. The refused
-// call is nested below the call of ctx, if there is one. See [Resource.Block].
+// Block records a call that code outside of the Collector has refused. The parameter reason says why, such as
+// "overload". The refused call is nested below the call of ctx, if there is one. See [Resource.Block].
 func (c *Collector) Block(ctx context.Context, name, reason string, opts ...CallOption) {
 	if c == nil {
 		return

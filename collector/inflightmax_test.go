@@ -19,7 +19,7 @@ type most struct {
 	seconds map[int64]int64 // by Unix second
 }
 
-// add changes the calls in flight by n.
+// add adds n to the number of calls in flight, and updates the maximum of the current second.
 func (m *most) add(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,7 +14,8 @@ type leaf struct {
 	node.Statistic
 	leafKey
 	retired atomic.Bool // changed with the collector's mu held
-	// Uses the memory that is always reserved for calls whose own leaf finds no memory; see spareLeaves.
+	// spare reports whether the leaf uses the memory that is always reserved for calls for whose own leaf there is no
+	// memory; see spareLeaves.
 	spare    bool
 	resource *Resource
 	treeNode *TreeNode

@@ -22,7 +22,7 @@ import (
 type reservation struct {
 	place
 	list       []*limiter  // list[0] belongs to the recording resource, whose leaf counts the call in flight
-	array      [2]*limiter // storage of list, unless it is longer
+	array      [2]*limiter // storage of list while it has at most two elements
 	entered    bool        // list[1:] count the call in flight
 	dryRefused bool        // a dry run would have refused the call
 }

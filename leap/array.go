@@ -112,9 +112,9 @@ func (a *Array[B]) At(t time.Duration) *B {
 }
 
 // Window iterates over the buckets of a window, oldest first. It yields the start of each bucket and the bucket. The
-// window ends with the bucket that covers now, and is span long. It contains the opened buckets that start in
-// (Start(now) - span, Start(now)]. The interval is half open: the window does not contain the bucket that starts
-// exactly one span before the last one. If span is longer than the ring, the window contains all n buckets of the ring.
+// window ends with the bucket that covers now. Its length L is the parameter span, rounded down to whole buckets, and
+// at most the span of the ring. The window contains the opened buckets that start in (Start(now) - L, Start(now)]. The
+// interval is half open: the window does not contain the bucket that starts exactly L before the last one.
 //
 //	length 0.5 s, span 1 s, now = 1.2 s
 //

@@ -67,7 +67,7 @@ func TestNamesAscendAtRandom(t *testing.T) {
 			if name, ok := l.WallTime(s.Index); ok == s.Repeat || ok && name.Unix() != s.Name {
 				t.Fatalf("seed %d: %+v has the name %v, %v", seed, s, name, ok)
 			}
-			if s.Index-first < 6000 { // less than the 7200 s for which names are kept
+			if s.Index-first < 6000 { // names are kept for 7200 s, so the first one is still known
 				uniqueNames(t, l, first, s.Index)
 			}
 		}

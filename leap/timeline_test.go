@@ -35,7 +35,7 @@ func newLine(c *clocks) *leap.Timeline {
 // now returns the current reading of the monotonic clock.
 func (c *clocks) now() leap.Reading { return leap.Reading(c.mono) }
 
-// nameAt returns the name of the open second, as the number of seconds after the second of start.
+// nameAt returns the name of the open second, in seconds relative to the variable start.
 func nameAt(l *leap.Timeline, c *clocks) int64 { return l.At(c.now()).Name - start.Unix() }
 
 func TestSecondsAreAlignedWithTheWallClock(t *testing.T) {
@@ -370,7 +370,7 @@ func TestAfter(t *testing.T) {
 		name         string
 		after        time.Duration // StartAfter, relative to the current second
 		first, later int64         // names at the start and a minute later
-		repeated     int64         // number of seconds, the one a minute later included, that must not be exported
+		repeated     int64         // number of seconds that must not be exported, with the second a minute later
 	}{
 		{"long ago", -time.Hour, 0, 60, 0},
 		{"the second before", -time.Second, 0, 60, 0},

@@ -92,7 +92,8 @@ func (st *stripe) noteContention() {
 	}
 }
 
-// resetContention restarts contended at 0 and clears needsRebalance. mu must be held.
+// resetContention sets the count st.contended to 0, to count anew from the present number of exits, and clears
+// needsRebalance. st.mu must be held.
 func (st *stripe) resetContention() {
 	st.contended, st.needsRebalance, st.contendedFrom = 0, false, st.exited
 }

@@ -106,9 +106,9 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	return known
 }
 
-// before implements CountsBefore and HistogramBefore. If cells is not nil, before also adds response times to two
-// slices of counts by cell. It adds all response times up to the start of the open second to cells, and the response
-// times of the sealed seconds since index to later. The caller subtracts later from cells.
+// before implements CountsBefore and HistogramBefore. If cells is not nil, before also counts response times by
+// cell, in two slices. The slice cells gets all response times before the open second. The slice later gets the
+// response times of the sealed seconds since index. The caller subtracts the second slice from the first.
 func (v *View) before(index int64, cells, later []int64) (sum Counts, known bool) {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()

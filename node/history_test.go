@@ -49,8 +49,8 @@ func TestHistoryIsReadInAnyOrder(t *testing.T) {
 		r.Seal(time.Duration(i+1) * time.Second)
 		want[i] = r.second(t, i)
 		for range random.IntN(4) {
-			if i%500 < 250 {
-				break // read nothing for longer than the history
+			if i%500 < 250 { // nothing is read for 250 s, which is longer than the history
+				break
 			}
 			from := max(i-random.Int64N(history), 0)
 			to := min(from+1+random.Int64N(9), i+1)

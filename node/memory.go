@@ -50,9 +50,9 @@ func ringBytes[B any](r *leap.Array[B]) int64 {
 	return int64(r.Span()/r.Length()) * int64(8+unsafe.Sizeof(b))
 }
 
-// Reservation returns the bytes that a busy statistic takes once its history is full. These bytes are enough for some
-// hundred calls a second. A statistic may take more if it is busier, has several stripes, or has response times that
-// vary widely; see [Statistic.Memory].
+// Reservation returns the bytes that a busy statistic takes once its history is full. These bytes are enough for
+// several hundred calls a second. A statistic may take more if it is busier, has several stripes, or has response times
+// that vary widely; see [Statistic.Memory].
 func (c *Config) Reservation() int64 {
 	seconds := int64(c.opts.History/time.Second) + 2
 	histograms := int64(c.opts.Histograms/time.Second) + 2

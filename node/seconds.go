@@ -68,7 +68,8 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		m.InFlightMax = min(m.InFlightMaxUpper, minConcurrency(
 			bound.maxInFlight, bound.inFlightAtStart, m.InFlight, m.InFlightTime, bound.lateEntry))
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
-		dst = append(dst, *m) // dst and ms share an array; this append overwrites m or an earlier element
+		// dst and ms share an array. The append overwrites m or an earlier element, which nothing reads again.
+		dst = append(dst, *m)
 	}
 	return dst
 }

@@ -58,13 +58,13 @@ func abilitiesOf(to http.ResponseWriter) int {
 	return has
 }
 
-// wrap returns the ResponseWriter wrapped, which writes to the ResponseWriter to and records the response in w. wrapped
-// has exactly the optional interfaces of to, because handlers may behave differently if an interface is missing or
-// added. Each combination of interfaces needs its own struct type, which gets its methods from its embedded fields. The
-// first field is the writer w, and all other fields point to it. A single allocation therefore contains both w and
-// wrapped.
-func wrap(to http.ResponseWriter) (w *writer, wrapped http.ResponseWriter) {
-	switch abilitiesOf(to) {
+// wrap returns a ResponseWriter, called wrapped, and its part w. wrapped writes to target, and w records the response.
+// wrapped has the same optional interfaces as target, because handlers may behave differently if an interface is
+// missing or added. Each combination of interfaces needs its own struct type, which gets its methods from its embedded
+// fields. The first field is the writer w, and all other fields point to it. A single allocation therefore contains
+// both w and wrapped.
+func wrap(target http.ResponseWriter) (w *writer, wrapped http.ResponseWriter) {
+	switch abilitiesOf(target) {
 	case flushes:
 		x := new(struct {
 			writer

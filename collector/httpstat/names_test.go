@@ -332,8 +332,8 @@ func metric(n *httpstat.Names, name string) float64 {
 	return -1
 }
 
-// Regression: a scanner on one host, or with a /64 of addresses, earned all available names, and the names of real
-// clients were refused.
+// Regression: a scanner on one host, or with a /64 of addresses, could earn all available names by its requests; see
+// Names. The names of real clients were then refused.
 func TestHostsShareNames(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
 	for i := range 5000 {
