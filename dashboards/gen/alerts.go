@@ -2,10 +2,7 @@ package main
 
 import (
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
-	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
-	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
-	"github.com/grafana/grafana-foundation-sdk/go/table"
 )
 
 // runbookBase is the URL before the name of an alert in its runbook_url. The links of the table repeat it, because the
@@ -47,25 +44,14 @@ func alerts(id uint32) cog.Builder[dashboard.Panel] {
 			rank += level + ` * ` + none
 		}
 	}
-	q := func(ref int, expr string) *prometheus.DataqueryBuilder {
-		return query{expr: expr, instant: true}.target(ref).Format(prometheus.PromQueryFormatTable)
-	}
-	return table.NewPanelBuilder().
-		Id(id).Title("Alerts").
-		Description("Firing alerts of rules/alerts.yaml and their number, the most severe first. "+
+	return list(id, "Alerts", "Severity",
+		"Firing alerts of rules/alerts.yaml and their number, the most severe first. "+
 			"A click leads to the runbook. The table reads the data source. "+
 			"If "+evaluated+" is absent there, the server evaluates no rules or writes their results elsewhere.").
-		Datasource(source).
 		Unit(number).
-		Thresholds(plain()).
 		NoValue("none").
-		OverrideByFieldType("number", blank).
-		SortBy([]cog.Builder[common.TableSortByFieldState]{
-			common.NewTableSortByFieldStateBuilder().DisplayName("Severity").Desc(true),
-		}).
-		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"})).
-		WithTarget(q(0, rank)).
-		WithTarget(q(1, "count by (severity, alertname) ("+firing+"}) or "+none)).
+		WithTarget(instant(0, rank)).
+		WithTarget(instant(1, "count by (severity, alertname) ("+firing+"}) or "+none)).
 		WithTransformation(dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}}).
 		WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
 			"excludeByName": map[string]bool{"Time": true, "severity": true},

@@ -4,10 +4,7 @@ import (
 	"fmt"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
-	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
-	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
-	"github.com/grafana/grafana-foundation-sdk/go/table"
 
 	"github.com/windowstat/windowstat/internal/trouble"
 )
@@ -59,28 +56,17 @@ func (v view) hangs(id uint32, label, title string, name []dashboard.DynamicConf
 	unknown := dashboard.ValueMap{Type: "value", Options: map[string]dashboard.ValueMappingResult{
 		"-1": {Text: cog.ToPtr("unknown"), Color: cog.ToPtr("purple")},
 	}}
-	q := func(ref int, expr string) *prometheus.DataqueryBuilder {
-		return query{expr: expr, instant: true}.target(ref).Format(prometheus.PromQueryFormatTable)
-	}
-	return table.NewPanelBuilder().
-		Id(id).Title("Hangs").
-		Description("Calls in flight that do not end, with the most calls first: "+
+	return list(id, "Hangs", "In flight",
+		"Calls in flight that do not end, with the most calls first: "+
 			"no call ended in the last ten seconds, although calls usually end in each of them, "+
 			"or the oldest call is at least 10 seconds old, "+
 			"and three times as old as any call that ended in the time shown. Age: "+
 			"of the oldest call with a context at the last scrape, or the average of all calls.").
-		Datasource(source).
 		Interval("1s").
 		Unit(calls).
-		Thresholds(plain()).
 		NoValue("nothing hangs").
-		OverrideByFieldType("number", blank).
-		SortBy([]cog.Builder[common.TableSortByFieldState]{
-			common.NewTableSortByFieldStateBuilder().DisplayName("In flight").Desc(true),
-		}).
-		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"})).
-		WithTarget(q(0, v.sum(each.hanging(inFlight))+" or "+none)).
-		WithTarget(q(1, v.max(each.hanging("("+all.oldest()+" or "+average+")")))).
+		WithTarget(instant(0, v.sum(each.hanging(inFlight))+" or "+none)).
+		WithTarget(instant(1, v.max(each.hanging("("+all.oldest()+" or "+average+")")))).
 		WithTransformation(dashboard.DataTransformerConfig{Id: "merge", Options: map[string]any{}}).
 		WithTransformation(dashboard.DataTransformerConfig{Id: "organize", Options: map[string]any{
 			"excludeByName": map[string]bool{

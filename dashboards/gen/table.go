@@ -1,11 +1,7 @@
 package main
 
 import (
-	"github.com/grafana/grafana-foundation-sdk/go/cog"
-	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
-	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
-	"github.com/grafana/grafana-foundation-sdk/go/table"
 )
 
 // A column of the table of resources. A column with a color has bars. Only one column can have bars, because all bars
@@ -27,30 +23,21 @@ func (b *board) overviewTable(v view) {
 		{"p99 at most", duration, "", v.atMost(0.99, "$__range")}, // last: empty if p99 has a value
 		{"", "", "", v.quantile(vmrange, 0.99, "$__range")},
 	}
-	p := table.NewPanelBuilder().
-		Id(10).Title("Resources").
-		Description("Every resource, over the time shown. Of limit: "+
+	p := list(10, "Resources", "Peak second",
+		"Every resource, over the time shown. Of limit: "+
 			"how much of the limit on QPS that was in force a target used in its highest sliding second. "+
 			"In flight: on average. p99: to 9%. p99 at most: where the server has only classic histograms. "+
 			"A click on a name leads to its seconds.").
-		Datasource(source).
 		Interval("1s").
 		Unit(number).
-		Thresholds(plain()).
-		NoValue(noSeconds).
-		OverrideByFieldType("number", blank).
-		SortBy([]cog.Builder[common.TableSortByFieldState]{
-			common.NewTableSortByFieldStateBuilder().DisplayName("Peak second").Desc(true),
-		}).
-		Footer(common.NewTableFooterOptionsBuilder().Show(false).Reducer([]string{"sum"}))
+		NoValue(noSeconds)
 
 	names := map[string]string{"resource": "Resource"}
 	order := map[string]int{"resource": 0}
 	var parts []string // of the column p99
 	hidden := map[string]bool{"Time": true}
 	for i, c := range columns {
-		q := query{expr: c.expr, instant: true}.target(i).Format(prometheus.PromQueryFormatTable)
-		p.WithTarget(q)
+		p.WithTarget(instant(i, c.expr))
 		value := "Value #" + string(rune('A'+i))
 		if c.title == "p99" || c.title == "" {
 			parts = append(parts, value)
