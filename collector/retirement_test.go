@@ -55,8 +55,8 @@ func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 	}
 }
 
-// A resource is retired only after it has been idle for RetireAfter. Seconds are whole, so this is a second later at the
-// earliest, whenever the sweeps before and after its registration happen.
+// A resource is retired only after it has been idle for RetireAfter. Seconds are whole, so this is a second later at
+// the earliest, whenever the sweeps before and after its registration happen.
 func TestResourceIsNotRetiredTooEarly(t *testing.T) {
 	const after = 62 * time.Second
 	earliest := time.Hour

@@ -180,19 +180,8 @@ func (s shippedServer) byResource(t *testing.T, column int, at int64) map[string
 func (s shippedServer) checkP99(t *testing.T, p *paced) {
 	t.Helper()
 	const within, longest, bound, ranges = 5, 6, 8, 9 // columns
-	p99, atMost, slowest := s.byResource(
-		t,
-		within,
-		p.second,
-	), s.byResource(
-		t,
-		bound,
-		p.second,
-	), s.byResource(
-		t,
-		longest,
-		p.second,
-	)
+	p99, atMost := s.byResource(t, within, p.second), s.byResource(t, bound, p.second)
+	slowest := s.byResource(t, longest, p.second)
 	for resource, value := range s.byResource(t, ranges, p.second) {
 		if _, ok := p99[resource]; ok {
 			t.Errorf("%s: the p99 of %s is there twice", s.name, resource)
@@ -295,6 +284,22 @@ type shippedTarget struct{ Expr, LegendFormat string }
 // RESOURCE replaces the resource.
 func targetsOf(t *testing.T) map[string][]shippedTarget {
 	t.Helper()
+	all, grafana := rawTargets(t), strings.NewReplacer(
+		"${cluster:regex}", ".*", "${namespace:regex}", ".*", "${job:regex}", "demo", "${instance:regex}", ".*",
+		"${resources:regex}", ".*", "${resource:regex}", "RESOURCE", "$__interval_ms", "1000", "${__interval}", "1s",
+		"$__interval", "1s", "$__rate_interval", "20s", "$__range", "60s",
+	)
+	for _, targets := range all {
+		for i := range targets {
+			targets[i].Expr = grafana.Replace(targets[i].Expr)
+		}
+	}
+	return all
+}
+
+// rawTargets returns the queries of all dashboards by dashboard and panel, with Grafana's variables.
+func rawTargets(t *testing.T) map[string][]shippedTarget {
+	t.Helper()
 	all := map[string][]shippedTarget{}
 	type panel struct {
 		Title   string
@@ -305,10 +310,6 @@ func targetsOf(t *testing.T) map[string][]shippedTarget {
 	add = func(board string, list []panel) {
 		for _, p := range list {
 			for _, x := range p.Targets {
-				x.Expr = strings.NewReplacer("${cluster:regex}", ".*", "${namespace:regex}", ".*", "${job:regex}",
-					"demo", "${instance:regex}", ".*", "${resources:regex}", ".*",
-					"${resource:regex}", "RESOURCE", "$__interval_ms", "1000", "${__interval}", "1s", "$__interval",
-					"1s", "$__rate_interval", "20s", "$__range", "60s").Replace(x.Expr)
 				all[board+", "+p.Title] = append(all[board+", "+p.Title], x)
 			}
 			add(board, p.Panels)

@@ -1,11 +1,9 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,32 +23,19 @@ func TestLongSelections(t *testing.T) {
 		names = append(names, fmt.Sprintf("GET /api/v1.%02d/{region}/customers/{customer}/orders/{order}/", i))
 	}
 	chosen := strings.NewReplacer(
-		"${cluster:regex}",
-		selected("a.b", "c.d"),
-		"${namespace:regex}",
-		selected("shop-a", "shop-b"),
-		"${job:regex}",
-		selected("shop", "orders"),
-		"${instance:regex}",
-		selected(targets...),
-		"${resources:regex}",
-		selected(names...),
-		"${resource:regex}",
-		selected(names[0]),
-		"${total:raw}",
-		"inbound_",
-		"${fine:raw}",
-		"",
-		"$__interval_ms",
-		"1000",
-		"${__interval}",
-		"1s",
-		"$__interval",
-		"1s",
-		"$__rate_interval",
-		"20s",
-		"$__range",
-		"60s",
+		"${cluster:regex}", selected("a.b", "c.d"),
+		"${namespace:regex}", selected("shop-a", "shop-b"),
+		"${job:regex}", selected("shop", "orders"),
+		"${instance:regex}", selected(targets...),
+		"${resources:regex}", selected(names...),
+		"${resource:regex}", selected(names[0]),
+		"${total:raw}", "inbound_",
+		"${fine:raw}", "",
+		"$__interval_ms", "1000",
+		"${__interval}", "1s",
+		"$__interval", "1s",
+		"$__rate_interval", "20s",
+		"$__range", "60s",
 	)
 	refused := func(expr string) error {
 		_, err := vm.get(
@@ -64,9 +49,9 @@ func TestLongSelections(t *testing.T) {
 		t.Fatalf("VictoriaMetrics takes queries of any length: %v", err)
 	}
 	n, most := 0, 0
-	for where, exprs := range rawExpressions(t) {
-		for _, expr := range exprs {
-			expr = chosen.Replace(expr)
+	for where, targets := range rawTargets(t) {
+		for _, x := range targets {
+			expr := chosen.Replace(x.Expr)
 			n, most = n+1, max(most, len(expr))
 			if err := refused(expr); err != nil {
 				t.Errorf("%s: a query of %d bytes: %.200s", where, len(expr), err)
@@ -89,36 +74,6 @@ func selected(values ...string) string {
 		return escaped[0]
 	}
 	return "(" + strings.Join(escaped, "|") + ")"
-}
-
-// rawExpressions returns the queries of all panels with Grafana's variables, by dashboard and panel.
-func rawExpressions(t *testing.T) map[string][]string {
-	t.Helper()
-	type panel struct {
-		Title   string
-		Targets []struct{ Expr string }
-		Panels  []panel
-	}
-	all := map[string][]string{}
-	for _, name := range []string{"overview", "resource", "self"} {
-		text, err := os.ReadFile("../dashboards/" + name + ".json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var board struct{ Panels []panel }
-		if err := json.Unmarshal(text, &board); err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range board.Panels {
-			for _, p := range append(p.Panels, p) {
-				for _, x := range p.Targets {
-					where := name + ", " + p.Title
-					all[where] = append(all[where], x.Expr)
-				}
-			}
-		}
-	}
-	return all
 }
 
 // Of two targets with the same two resources, one resource of one target is selected, and the table of hangs and the
@@ -175,28 +130,18 @@ func TestSelectionOfOneTarget(t *testing.T) {
 	}
 	vm.show(t)
 	chosen := strings.NewReplacer(
-		"${cluster:regex}",
-		".*",
-		"${namespace:regex}",
-		".*",
-		"${job:regex}",
-		"shop",
-		"${instance:regex}",
-		"one",
-		"${resources:regex}",
-		"db",
-		"${resource:regex}",
-		"db",
-		"${total:raw}",
-		"",
-		"${fine:raw}",
-		"",
-		"$__rate_interval",
-		"60s",
-		"$__range",
-		"60s",
+		"${cluster:regex}", ".*",
+		"${namespace:regex}", ".*",
+		"${job:regex}", "shop",
+		"${instance:regex}", "one",
+		"${resources:regex}", "db",
+		"${resource:regex}", "db",
+		"${total:raw}", "",
+		"${fine:raw}", "",
+		"$__rate_interval", "60s",
+		"$__range", "60s",
 	)
-	exprs := rawExpressions(t)
+	targets := rawTargets(t)
 	for _, x := range []struct {
 		panel     string
 		query     int
@@ -217,7 +162,7 @@ func TestSelectionOfOneTarget(t *testing.T) {
 		{"resource, p99", 2, .01, .02},
 		{"resource, p99", 3, .02, .02},
 	} {
-		got := vm.queryAt(t, chosen.Replace(exprs[x.panel][x.query]), float64(now))
+		got := vm.queryAt(t, chosen.Replace(targets[x.panel][x.query].Expr), float64(now))
 		if len(got) != 1 || !(x.low <= got[0].Value.value && got[0].Value.value <= x.high) {
 			t.Errorf("%s, query %d: %v, and not from %v to %v", x.panel, x.query, got, x.low, x.high)
 		}

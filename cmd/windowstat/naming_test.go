@@ -87,18 +87,12 @@ func TestSpellingsDoNotBypassALimit(t *testing.T) {
 		p, address := startProxy(t, upstream, "--route=POST /checkout", "--limits.file="+limits, arg, "--skip=/images/")
 		for _, request := range slices.Concat(spellings, more) {
 			if got := send(t, address, request+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n"+
-				"\r\n"); !strings.HasPrefix(
-				got,
-				"HTTP/1.1 429 ",
-			) {
+				"\r\n"); !strings.HasPrefix(got, "HTTP/1.1 429 ") {
 				t.Errorf("%s, %s: %.100q", arg, request, got)
 			}
 		}
 		if got := send(t, address, "GET /images/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+
-			"\r\n"); !strings.HasPrefix(
-			got,
-			"HTTP/1.1 200 ",
-		) {
+			"\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
 			t.Errorf("%s: a skipped request: %.100q", arg, got)
 		}
 		p.end(t)

@@ -106,10 +106,7 @@ func TestRegressionRefusedByNilPanicked(t *testing.T) {
 	rec := httptest.NewRecorder()
 	httpstat.Route(
 		c, "a", http.NotFoundHandler(), httpstat.Refused(nil),
-	).ServeHTTP(
-		rec,
-		httptest.NewRequest("GET", "/", nil),
-	)
+	).ServeHTTP(rec, httptest.NewRequest("GET", "/", nil))
 	if rec.Code != http.StatusTooManyRequests || rec.Header().Get("Retry-After") != "1" {
 		t.Errorf("%d %v", rec.Code, rec.Header())
 	}

@@ -314,10 +314,7 @@ func TestExceptionFunctionPanics(t *testing.T) {
 		alone(func() {
 			httpstat.Route(
 				server, "all", http.HandlerFunc(answers), broken,
-			).ServeHTTP(
-				httptest.NewRecorder(),
-				httptest.NewRequest("GET", "/204", nil),
-			)
+			).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/204", nil))
 		})
 		rt := httpstat.Transport(
 			client,

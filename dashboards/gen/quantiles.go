@@ -43,11 +43,7 @@ func (v view) quantile(of fine, q float64, time string) string {
 	capped := v.min(either(expr, v.slowest(time)))
 	return "(" + v.max(
 		either(capped, v.fastest(time)),
-	) + ") and on (" + v.by + ") (" + of(
-		v.everywhere(),
-		q,
-		time,
-	) + ")"
+	) + ") and on (" + v.by + ") (" + of(v.everywhere(), q, time) + ")"
 }
 
 // coarse is a variable in the names of metrics. If the server stores fine histograms, its value makes a name that no

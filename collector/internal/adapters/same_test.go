@@ -194,10 +194,7 @@ func (b behavior) transcript(t *testing.T, service http.Handler, n *notes) strin
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return changing.ReplaceAllString(
-		strings.Join(append(n.lines, n.client...), "\n"),
-		"$1",
-	) + fmt.Sprintf(
+	return changing.ReplaceAllString(strings.Join(append(n.lines, n.client...), "\n"), "$1") + fmt.Sprintf(
 		"\n%d files",
 		len(files),
 	)

@@ -10,13 +10,13 @@ import (
 
 // operation is the name of a resource in the terms of OpenTelemetry's semantic conventions.
 //
-//	resource             method   route         rpc
-//	GET /users/{id}      GET      /users/{id}   users/{id}
-//	GET a.com/cart       GET      /cart         cart
+//	resource             method   route            rpc
+//	GET /users/{id}      GET      /users/{id}      users/{id}
+//	GET a.com/cart       GET      /cart            cart
 //	/shop.Cart/Add       _OTHER   /shop.Cart/Add   shop.Cart/Add
-//	PURGE /cache         _OTHER   /cache        cache
-//	checkout             _OTHER   checkout      checkout
-//	unmatched, _other    _OTHER                 _OTHER
+//	PURGE /cache         _OTHER   /cache           cache
+//	checkout             _OTHER   checkout         checkout
+//	unmatched, _other    _OTHER                    _OTHER
 type operation struct {
 	method string // an HTTP method or unknown
 	route  string // empty if the request matched no route
