@@ -309,8 +309,8 @@ func rawTargets(t *testing.T) map[string][]shippedTarget {
 	var add func(board string, list []panel)
 	add = func(board string, list []panel) {
 		for _, p := range list {
-			for _, x := range p.Targets {
-				all[board+", "+p.Title] = append(all[board+", "+p.Title], x)
+			if where := board + ", " + p.Title; len(p.Targets) > 0 {
+				all[where] = append(all[where], p.Targets...)
 			}
 			add(board, p.Panels)
 		}
