@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -231,6 +230,7 @@ func sendHTTP2(t *testing.T, srv *httptest.Server, body string) string {
 	}
 	defer resp.Body.Close()
 	got, err := io.ReadAll(resp.Body)
+	resp.Header.Del("Date") // the second request may be sent in a later second
 	return fmt.Sprint(resp.Status, resp.Header, resp.ContentLength, string(got), err, resp.Trailer)
 }
 
@@ -270,5 +270,4 @@ func TestServiceIsTheSameWithMiddleware(t *testing.T) {
 		}
 		names[b.name] = true
 	}
-	_ = slices.Sorted[string]
 }
