@@ -96,6 +96,8 @@ consumers: ## build the OpenTelemetry Collector and Thanos and test with them, a
 fleet: ## compare the cost of each exporter with scraping every second, push from two hundred instances to one server, and sample 50,000 series: some six minutes
 	cd e2e && go vet -tags fleet ./... && go test -tags fleet -v -count=1 -timeout 30m -run 'TestCost|TestHundredsOfInstances|TestSamplerTruthOfMany' .
 
+# A program under the race detector sleeps for a second before it exits, unless GORACE says otherwise. Tests start many.
+race: export GORACE = atexit_sleep_ms=10
 race: setup ## run the tests of the concurrent packages and of the adapters under the race detector (needs gcc)
 	$(if $(RACE),CGO_ENABLED=1 go test -race -short $(CONCURRENT))
 	$(if $(RACE),@set -e; for m in $(RELEASED) $(filter collector/%,$(OTHERS)); do (cd $$m; echo $$m; CGO_ENABLED=1 go test -race -short ./...); done)

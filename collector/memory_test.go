@@ -26,6 +26,9 @@ func heapAlloc() int64 {
 // The heap stays below MaxMemory. The result of Memory also stays below MaxMemory, and differs from the heap by less
 // than a tenth. No call is lost.
 func TestMemoryIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and on one goroutine")
+	}
 	for name, limits := range map[string][]collector.Limit{
 		"without limits": nil,
 		"with limits": {

@@ -112,6 +112,9 @@ func (s *console) press(t *testing.T, keys string) {
 // TAB completes commands, flags, texts of flags and names of files, in each shell. windowstat is a script here that
 // calls the command for completions, and otherwise records its arguments.
 func TestTabCompletes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and one goroutine completes a line")
+	}
 	t.Parallel()
 	for name, start := range map[string]struct {
 		file, text string // the startup file

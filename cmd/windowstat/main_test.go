@@ -23,7 +23,7 @@ import (
 
 // tests is the number of tests that run concurrently. They mostly wait, so the number may exceed the number of
 // processors. In a short run, as with the race detector, tests have more work.
-const tests, shortTests = "16", "4"
+const tests, shortTests = "16", "8"
 
 // maxWait bounds the wait of a test for an event. An event takes much less time on an idle machine.
 const maxWait = 2 * time.Minute

@@ -30,9 +30,13 @@ func copyTruncate(t *testing.T, path, to string, packed bool, between func()) {
 	}
 }
 
-// Ten rotations of a log that grows by 500 lines a second, at random times between polls, with many lines in each new
-// file. Each line is read once, in order.
+// Ten rotations, or four in a short run, of a log that grows by 500 lines a second, at random times between polls, with
+// many lines in each new file. Each line is read once, in order.
 func TestRotationLosesNothing(t *testing.T) {
+	count := 10
+	if testing.Short() {
+		count = 4
+	}
 	plain := func(t *testing.T, i int, path string, f *os.File) *os.File { return cutOff(t, i, path, f, false) }
 	packed := func(t *testing.T, i int, path string, f *os.File) *os.File { return cutOff(t, i, path, f, true) }
 	for name, rotate := range map[string]func(t *testing.T, i int, path string, f *os.File) *os.File{
@@ -67,7 +71,7 @@ func TestRotationLosesNothing(t *testing.T) {
 						time.Sleep(2 * time.Millisecond)
 					}
 				}
-				for i := range 10 {
+				for i := range count {
 					serve(500 + 37*i)
 					f = rotate(t, i, path, f)
 					if i%3 == 0 {
