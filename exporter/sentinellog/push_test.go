@@ -112,6 +112,7 @@ func pushed(t *testing.T, o sentinellog.Options, url string, done func() bool) {
 // A Pusher that was away for two hours sends all rows once, in ascending order, and resends requests that broke
 // unchanged.
 func TestPushCatchesUp(t *testing.T) {
+	t.Parallel()
 	dir, state := t.TempDir(), t.TempDir()
 	r := &receiver{t: t, database: database{}, broken: map[string]bool{}, breakEvery: 3}
 	server := httptest.NewServer(r)
@@ -149,6 +150,7 @@ func TestPushCatchesUp(t *testing.T) {
 // The requests of a Pusher that ended without a response are sent again by the next one, unchanged: a server that has
 // them then refuses exactly these requests.
 func TestPushResendsUnchanged(t *testing.T) {
+	t.Parallel()
 	dir, state := t.TempDir(), t.TempDir()
 	r := &receiver{t: t, database: database{}, broken: map[string]bool{}}
 	server := httptest.NewServer(r)
@@ -189,6 +191,7 @@ func TestPushResendsUnchanged(t *testing.T) {
 
 // At the end, a Pusher sends the seconds that have not reached the lag, because the logs of a pod end with the pod.
 func TestPushSendsTheLastSecond(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := &receiver{t: t, database: database{}, broken: map[string]bool{}}
 	server := httptest.NewServer(r)
