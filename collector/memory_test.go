@@ -102,11 +102,11 @@ func exhausted(t *testing.T, limits ...collector.Limit) (*collector.Collector, *
 	return c, f
 }
 
-// If there is no memory for the leaf of a call, Other records the call. The limits of the call's own name apply anyway.
-// The limits count the call together with the calls that the leaves of the name's resource record.
+// If there is no memory for the leaf of a call, the resource Other records the call. The limits on the call's own name
+// still apply. They count the calls of the name that Other records, and the calls that the name's own resource records.
 func TestLimitsApplyWithoutMemory(t *testing.T) {
-	// Options of the nth call: 6 combinations, each of which needs its own leaf.
-	all := func(n int) []collector.CallOption {
+	// options returns the options of call n. There are 6 combinations of options, and each needs its own leaf.
+	options := func(n int) []collector.CallOption {
 		opts := []collector.CallOption{collector.Origin([]string{"", "x", "bad"}[n%3])}
 		if n/3%2 == 1 {
 			opts = append(opts, collector.Inbound())
@@ -117,7 +117,7 @@ func TestLimitsApplyWithoutMemory(t *testing.T) {
 		c *collector.Collector, name string, n int, opts ...collector.CallOption,
 	) (entries []*collector.Entry) {
 		for i := range n {
-			_, e, err := c.Enter(t.Context(), name, append(all(i), opts...)...)
+			_, e, err := c.Enter(t.Context(), name, append(options(i), opts...)...)
 			if err == nil {
 				entries = append(entries, &e)
 			}
@@ -141,7 +141,7 @@ func TestLimitsApplyWithoutMemory(t *testing.T) {
 					e.Exit(nil)
 				}
 				f.add(2 * time.Second)
-				e := c.Resource("a").Enter() // the leaf of "a" records this call; the limit counts it, too
+				e := c.Resource("a").Enter() // the leaf of "a" records this call, and the limit counts the call
 				defer e.Exit(nil)
 				if l.Grade == collector.Concurrency {
 					e.Exit(nil)
@@ -204,7 +204,8 @@ func TestTotalsWithoutMemory(t *testing.T) {
 	}
 }
 
-// Made-up origins of some resources leave a quarter of the memory for new resources.
+// Clients make up many origins for five resources. The leaves of these origins use at most three quarters of the
+// memory, so new resources still get leaves.
 func TestOriginsLeaveMemoryToNames(t *testing.T) {
 	var o collector.Options
 	o.MaxMemory = collector.MemoryFor(o, 100)
@@ -224,12 +225,12 @@ func TestOriginsLeaveMemoryToNames(t *testing.T) {
 		}
 	}
 	if recorded < 15 {
-		t.Errorf("%d new names have leaves, after %d leaves of old ones", recorded, leaves)
+		t.Errorf("%d of 50 new names have leaves, after %d leaves of old names", recorded, leaves)
 	}
 }
 
 // Ten thousand busy resources with one origin each fit into the default MaxMemory. The default of MaxMemory is higher
-// if the options have more names or a longer history.
+// if the options allow more names or a longer history.
 func TestDefaultMemory(t *testing.T) {
 	for name, o := range map[string]collector.Options{
 		"defaults":       {},
@@ -258,7 +259,7 @@ func TestExcessIsReserved(t *testing.T) {
 	block := func(reason string) {
 		c.Resource("a").Block(reason)
 		f.add(11 * time.Second)
-		c.Seal() // 11 s after the last sweep, so this Seal makes a sweep
+		c.Seal() // 11 s have passed, and sweeps are 10 s apart, so this Seal makes a sweep
 	}
 	block("")
 	before := c.Health().MemoryReserved
@@ -266,21 +267,21 @@ func TestExcessIsReserved(t *testing.T) {
 		block(strings.Repeat(fmt.Sprint(i%10), 150) + fmt.Sprint(i))
 	}
 	if n := c.Health().MemoryReserved - before; n < 500 || n > 15*200 {
-		t.Errorf("%d bytes more are reserved for 15 long reasons; in use are %+v", n, c.Memory())
+		t.Errorf("%d more bytes are reserved for 15 long reasons, and %+v are in use", n, c.Memory())
 	}
 }
 
-// Memory includes the bytes of calls in flight until they end, and the estimate differs from the live heap by at most a
-// tenth. The calls have a slot in Collector.running or none, have a trace ID, would be refused by a dry run, or are
-// recorded under the limit of an overflowing name.
+// Memory includes the bytes of calls in flight until these calls end. The increase of Memory and the increase of the
+// live heap differ by at most a tenth, or by at most 20,000 bytes if that is more. Each row makes more calls than
+// Collector.running has slots, so some calls have no slot.
 func TestMemoryOfCallsInFlight(t *testing.T) {
 	const calls = 60_000 // more calls than Collector.running has slots
 	for name, x := range map[string]struct {
 		limits []collector.Limit
-		name   string // of the resource; of the resource; only "a" exists, and there is no memory for other resources
+		name   string // resource of the calls: "a" has a leaf; "over" gets no memory, so its calls overflow
 		trace  bool
 		handle bool
-		least  int64 // of all calls together, in bytes
+		least  int64 // lower bound for all calls in flight together, in bytes
 	}{
 		"with a context":  {name: "a", least: calls * 32},
 		"with a trace ID": {name: "a", trace: true, least: calls * (32 + 32 + 32)},
@@ -327,7 +328,7 @@ func TestMemoryOfCallsInFlight(t *testing.T) {
 				entries[i].Exit(nil)
 			}
 			if n := c.Memory().Calls; n != 0 {
-				t.Errorf("%d bytes of calls after their end", n)
+				t.Errorf("the metric has %d bytes of calls after all calls have ended", n)
 			}
 			runtime.KeepAlive(contexts)
 			runtime.KeepAlive(c)

@@ -23,19 +23,20 @@ func flying(resource string, n int64) collector.Limit {
 	return collector.Limit{Resource: resource, Grade: collector.Concurrency, Count: n}
 }
 
-// crowded returns a Collector whose table of resources is full, so that further names overflow. At most room of these
-// names can have their own limiters.
-func crowded(t testing.TB, room int) (*collector.Collector, *fakeClock) {
+// crowded returns a Collector with a full table of resources, so calls of further names overflow. The parameter size is
+// the number of resources in the table. It is also the maximum number of overflowing names with their own limiters. If
+// unearned is set, the table stays empty, because names that are not earned get no resource.
+func crowded(t testing.TB, size int) (*collector.Collector, *fakeClock) {
 	t.Helper()
 	c, f := clocked(
 		t,
 		collector.Options{
-			MaxResources: room,
+			MaxResources: size,
 			RetireAfter:  3 * time.Minute,
 			Windows:      node.Options{History: time.Minute},
 		},
 	)
-	for i := range room {
+	for i := range size {
 		if len(unearned) == 0 {
 			c.Resource(fmt.Sprint("old ", i))
 		}
@@ -43,11 +44,11 @@ func crowded(t testing.TB, room int) (*collector.Collector, *fakeClock) {
 	return c, f
 }
 
-// unearned has options that pass adds to every call. TestLimitsOfNamesThatAreNotEarned sets them, and repeats tests of
-// this file with unearned names.
+// unearned holds options for calls. The function pass adds them to every call that it makes. The variable is nil,
+// except while TestLimitsOfNamesThatAreNotEarned repeats tests of this file with names that are not earned.
 var unearned []collector.CallOption
 
-// pass tries n calls of a name. It returns the entries of the calls that passed.
+// pass tries to enter n calls of a name, and returns the entries of the calls that passed.
 func pass(c *collector.Collector, name string, n int, opts ...collector.CallOption) (list []*collector.Entry) {
 	opts = append(opts, unearned...)
 	for range n {
@@ -102,11 +103,11 @@ func TestReloadKeepsUsedQuota(t *testing.T) {
 	}
 	limit(t, c, web, flying("*", 100), qps("/api/*", 12))
 	if n := len(pass(c, "/api/x", 20, collector.Origin("web"))); n != 2 {
-		t.Errorf("%d more passed under 12 instead of 10", n)
+		t.Errorf("%d more passed under a limit of 12 instead of 10, want 2", n)
 	}
 	limit(t, c, qps("/api/*", 30), collector.Limit{Resource: "/api/*", Origin: "web", Count: 3})
 	if n := len(pass(c, "/api/x", 20, collector.Origin("web"))); n != 1 {
-		t.Errorf("%d more of web passed, under 3 instead of 8", n)
+		t.Errorf("%d more of web passed under a limit of 3 instead of 8, want 1", n)
 	}
 	f.add(time.Second)
 	if n := len(pass(c, "/api/x", 50)); n != 30 {
@@ -134,19 +135,19 @@ func TestReloadKeepsCallsInFlight(t *testing.T) {
 	exit(list[:1])
 	limit(t, c, flying("*", 6))
 	if n := len(pass(c, "x", 9)); n != 1 {
-		t.Errorf("%d more entered, when one had left while there were no limits", n)
+		t.Errorf("%d more calls entered after one had exited while no limits were set, want 1", n)
 	}
 }
 
-// Regression: after the first limit on exactly the name of an overflowing name, the name got a resource, and with it a
-// second quota.
+// Regression: SetLimits gave an overflowing name its own resource, because a new limit named it exactly, without a *.
+// The resource started with a full quota, although the name had already used the quota of a pattern.
 func TestFirstLimitOnANameKeepsUsedQuota(t *testing.T) {
 	c, f := crowded(t, 5)
 	limit(t, c, qps("*", 10), flying("*", 50))
 	list := pass(c, "login", 20)
 	limit(t, c, qps("login", 10))
 	if n := len(pass(c, "login", 20)); len(list) != 10 || n != 0 || c.Resource("login").Name() != "login" {
-		t.Errorf("%d passed, and %d more under a limit on the name", len(list), n)
+		t.Errorf("%d passed, and %d more after the limit on the name was set", len(list), n)
 	}
 	f.add(time.Second)
 	limit(t, c, qps("login", 100), flying("login", 12))
@@ -158,7 +159,7 @@ func TestFirstLimitOnANameKeepsUsedQuota(t *testing.T) {
 		e.Exit(nil)
 		e.Exit(nil)
 		if more := len(pass(c, "login", 3)); more != 1 {
-			t.Fatalf("%d entered after one had left, call %d", more, i)
+			t.Fatalf("%d calls entered after call %d had exited, want 1", more, i)
 		}
 	}
 	if n := c.Resource("login").InFlight(); n != 12 {
@@ -166,7 +167,8 @@ func TestFirstLimitOnANameKeepsUsedQuota(t *testing.T) {
 	}
 }
 
-// Idle resources are retired, so an overflowing name gets a resource. The name keeps its used quota.
+// When idle resources are retired, an overflowing name can get a free slot in the table of resources. The limits on its
+// new resource still count the earlier passes and the calls in flight of the name.
 func TestNewResourceKeepsUsedQuota(t *testing.T) {
 	c, f := crowded(t, 2)
 	limit(t, c, qps("*", 10), flying("*", 15))
@@ -182,7 +184,7 @@ func TestNewResourceKeepsUsedQuota(t *testing.T) {
 		t.Errorf("%d entered next to ten in flight, want 5", len(more))
 	}
 	exit(more)
-	f.add(time.Hour) // the leaves of the resource are idle; ten calls from before the resource existed are in flight
+	f.add(time.Hour) // no new calls for an hour; ten calls that entered before "x" had a resource are in flight
 	c.Seal()
 	c.Seal()
 	if more = pass(c, "x", 20); len(more) != 5 {
@@ -190,8 +192,9 @@ func TestNewResourceKeepsUsedQuota(t *testing.T) {
 	}
 }
 
-// Calls that entered before the first limit count as in flight. When such a call ends, the limit stops counting it
-// exactly once, however the call ends and whichever limits are set at that time.
+// A limit on concurrency also counts calls that entered before the first limit was set. When such a call ends, the
+// limit stops counting the call exactly once. The call may end normally or by a panic, and other limits may be set at
+// that time.
 func TestFirstLimitCountsCallsInFlight(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -217,7 +220,7 @@ func TestFirstLimitCountsCallsInFlight(t *testing.T) {
 	limit(t, c, limits[1], flying("a", 5))
 	web := pass(c, "a", 5, collector.Origin("web"))
 	if len(web) != 1 {
-		t.Errorf("%d entered after one had panicked, want 1", len(web))
+		t.Errorf("%d calls of web entered after one call had panicked, want 1", len(web))
 	}
 	limit(t, c, qps("a", 1000))
 	exit(append(list, web...))
@@ -229,7 +232,8 @@ func TestFirstLimitCountsCallsInFlight(t *testing.T) {
 	}
 }
 
-// A call of an overflowing name that waits for the next bucket counts as in flight until it is cancelled.
+// A prioritized call of an overflowing name waits for the next bucket. A limit on concurrency counts the call while it
+// waits. If its context is canceled, the limit no longer counts the call.
 func TestWaitingCallsOfOverflowingNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{MaxResources: 4})
@@ -256,11 +260,11 @@ func TestWaitingCallsOfOverflowingNames(t *testing.T) {
 			synctest.Wait()
 		}
 		if err := <-done; !errors.Is(err, collector.ErrBlocked) || errors.Is(err, context.Canceled) {
-			t.Errorf("a third call of two waits: %v", err)
+			t.Errorf("a third call borrowed a pass under a limit of two: %v", err)
 		}
 		limit(t, c, flying("*", 2))
 		if n := len(pass(c, "x", 1)); n != 0 {
-			t.Error("waiting calls do not count")
+			t.Error("the limit does not count waiting calls")
 		}
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
@@ -268,16 +272,16 @@ func TestWaitingCallsOfOverflowingNames(t *testing.T) {
 		}
 		list := pass(c, "x", 3)
 		if len(list) != 1 {
-			t.Errorf("%d entered after one was cancelled", len(list))
+			t.Errorf("%d calls entered after one waiting call was canceled, want 1", len(list))
 		}
-		time.Sleep(500 * ms) // until the bucket with the borrowed pass is open
+		time.Sleep(500 * ms) // until 1.1 s; the bucket with the borrowed pass opens at 1.0 s
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 		exit(list)
 		limit(t, c, qps("*", 3))
 		if n := len(pass(c, "x", 9)); n != 1 {
-			t.Errorf("%d passed in the bucket of one that had waited and one that had passed, want 1", n)
+			t.Errorf("%d passed in the bucket with one borrowed pass and one other pass, want 1", n)
 		}
 		time.Sleep(2 * time.Minute)
 		limit(t, c, flying("*", 2))
@@ -329,8 +333,8 @@ func TestCostOfALimitWithAThousandOrigins(t *testing.T) {
 	}
 }
 
-// At most MaxResources overflowing names have limiters. If all limiters are in use, a new name evicts an idle name, and
-// never a busy one.
+// At most MaxResources overflowing names have limiters. If the table of these limiters is full, a new name evicts an
+// idle name, and never a name with calls in flight.
 func TestOverflowLimitersAreBounded(t *testing.T) {
 	many := 100_000
 	if testing.Short() {
@@ -375,15 +379,16 @@ func TestNamesShareLimitersWhenTheTableIsFull(t *testing.T) {
 		t.Errorf("%d and %d passed, want 5 together", len(a), len(b))
 	}
 	if n := len(pass(c, "/b/x", 9)); n != 2 {
-		t.Errorf("%d of the other pattern passed, want 2", n)
+		t.Errorf("%d calls of the pattern /b/* passed, want 2", n)
 	}
 	if n := len(pass(c, "/b/0", 9)); n != 1 {
 		t.Errorf("%d more passed of a name with its own quota, want 1", n)
 	}
 	f.add(5 * time.Second)
 	c.Seal()
-	// The table has capacity for two more names, because /b/0 has a call in flight and keeps its limiter. z and x get
-	// the two limiters. y stays in the shared limiter.
+	// The table has three slots. /b/0 has a call in flight, so it keeps its slot. /a/z and /a/x get the other two
+	// slots, and /a/y stays in the shared limiter. In this limiter, three calls of /a/x and two of /a/y are in flight.
+	// The limit is six calls in flight, so one more call of /a/y passes.
 	if z, x, y := pass(c, "/a/z", 9), pass(c, "/a/x", 9), pass(c, "/a/y", 9); len(z) != 5 || len(x) != 5 ||
 		len(y) != 1 {
 		t.Errorf("%d, %d and %d passed next to three of x and two of y in the shared limiter", len(z), len(x), len(y))
@@ -398,16 +403,17 @@ func TestOwnLimiterKeepsSharedPasses(t *testing.T) {
 	limit(t, c, qps("*", 5))
 	exit(pass(c, "a", 1))
 	f.add(4900 * ms)
-	exit(pass(c, "x", 4)) // x shares the quota of all names except a
-	f.add(200 * ms)       // a is idle, so x can have its own quota
+	exit(pass(c, "x", 4)) // "a" has the only slot for a limiter, so "x" uses the shared quota
+	f.add(200 * ms)       // "a" is idle, so "x" can get its own quota
 	c.Seal()
 	if n := len(pass(c, "x", 9)); n != 1 {
 		t.Errorf("%d more passed, want 1", n)
 	}
 }
 
-// Limits are replaced while calls of all kinds enter and exit. No limit is exceeded. After all calls have left, no
-// limit counts a call in flight. The second run also removes all limits periodically.
+// One goroutine replaces the limits while other goroutines make calls of all kinds. The second run also removes all
+// limits periodically. In the first run, a name never has more calls in flight than the limit allows. After all calls
+// of both runs have exited, no limit counts a call in flight.
 func TestLimitsAreReplacedUnderWriters(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("removed %t", removed), func(t *testing.T) { limitsUnderWriters(t, removed) })
@@ -510,7 +516,7 @@ func limitsUnderWriters(t *testing.T, removed bool) {
 	for _, name := range names {
 		list := pass(c, name, 3, collector.Origin("o"))
 		if len(list) != 1 {
-			t.Errorf("%s: %d entered when all had left, want 1", name, len(list))
+			t.Errorf("%s: %d entered after all calls had exited, want 1", name, len(list))
 		}
 		exit(list)
 	}
@@ -519,8 +525,9 @@ func limitsUnderWriters(t *testing.T, removed bool) {
 	}
 }
 
-// An overflowing name keeps its used quota while a limit can count it, even if many other names arrive. A strict limit
-// counts a pass for two seconds and one bucket. Afterwards a new name may evict the overflowing name.
+// An overflowing name keeps its limiter for five seconds after its last pass, even if other names need the slot. No
+// limit counts a pass for that long: a strict limit counts a pass for at most two seconds and one bucket. After five
+// seconds, a new name may evict the overflowing name.
 func TestNameKeepsItsLimiterWhileItsPassesCount(t *testing.T) {
 	for since, own := range map[time.Duration]bool{
 		0: true, time.Second: true, 3 * time.Second: true,
@@ -538,16 +545,16 @@ func TestNameKeepsItsLimiterWhileItsPassesCount(t *testing.T) {
 		c.Seal()
 		exit(pass(c, "/new", 3))
 		if got := collector.RulesOfName(c, "/a") != nil; got != own {
-			t.Errorf("%v later the longest idle name has a limiter of its own: %t, want %t", since, got, own)
+			t.Errorf("%v after its last pass, /a has its own limiter: %t, want %t", since, got, own)
 		}
 		if n := len(pass(c, "/b", 4)); n != 3 && since > time.Second || n > 1 && since <= time.Second {
-			t.Errorf("%v later %d calls passed", since, n)
+			t.Errorf("%v after its last pass, %d more calls of /b passed", since, n)
 		}
 	}
 }
 
-// Another goroutine can drop the limiter of a name after a call has found the limiter and before the call locks it. The
-// call must then look up its name again.
+// Another goroutine can drop the limiter of a name after a call has found the limiter and before the call locks the
+// limiter. The call must then look up its name again.
 func TestCallDoesNotCountInADroppedLimiter(t *testing.T) {
 	c, _ := crowded(t, 2)
 	limit(t, c, qps("*", 3))

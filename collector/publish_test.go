@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Publish panics if one of the metrics passed to it is invalid, or conflicts with another metric on the page. It then
-// publishes no metric.
+// Publish panics if one of its metrics is invalid, or if a metric conflicts with an existing one. It then publishes
+// none of its metrics.
 func TestPublishRefuses(t *testing.T) {
 	one := func() float64 { return 1 }
 	read := func(yield func(float64, ...string)) { yield(1, "a") }
@@ -61,21 +61,23 @@ func TestPublishRefuses(t *testing.T) {
 			func() {
 				defer func() {
 					if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), test.want) {
-						t.Errorf("it panics with %v; want %q in it", p, test.want)
+						t.Errorf("Publish panics with %v, want a message with %q", p, test.want)
 					}
 				}()
 				c.Publish(collector.Metric{Name: "good", Value: one}, test.metric)
 			}()
 			if n := len(c.Metrics()); n != before {
-				t.Errorf("%d metrics are published", n-before)
+				t.Errorf("Publish added %d metrics, want none", n-before)
 			}
-			// A second publication of the same metric is valid. The returned function withdraws it.
+			// The same metric can be published a second time. Publish returns a function that withdraws the second
+			// publication.
 			c.Publish(collector.Metric{Name: "there_total", Value: one})()
 		})
 	}
 }
 
-// Each omits a metric whose Value panics, and a series with a wrong number of labels.
+// Metric.Each skips a metric without a value and a metric whose Value panics. It skips a series with a wrong number of
+// labels. If Read panics, the earlier series of the metric remain.
 func TestEachOfABadValue(t *testing.T) {
 	var got []string
 	each := func(m collector.Metric) {

@@ -33,13 +33,13 @@ func TestRecordIsOneChange(t *testing.T) {
 		t.Errorf("%d inbound, want 4", got)
 	}
 	if got := c.Tree().View().Snapshot(nil).Total.Pass; got != 3 {
-		t.Errorf("%d that enter the process, want 3: the nested one is a part of another", got)
+		t.Errorf("%d calls enter the process, want 3, because the nested call is part of another call", got)
 	}
 	(*collector.Collector)(nil).Record("charge", collector.Completed{})
 }
 
-// A call of Record uses the quota of limits like any other call, both for a name with a resource and for an overflowing
-// name.
+// If Record counts a call of an overflowing name, the call uses quota, like a call that enters. The resource "first"
+// fills the table of resources, so the names "GET /a" and "GET /b" overflow.
 func TestRecordUsesUpLimits(t *testing.T) {
 	c, err := collector.New(collector.Options{MaxResources: 1})
 	if err != nil {
@@ -65,7 +65,7 @@ func TestRecordUsesUpLimits(t *testing.T) {
 	}
 }
 
-// If Options.Exception panics in Record, the call is still counted once, as an exception.
+// If Options.Exception panics in Record, Record still counts the call once, as an exception.
 func TestRecordCountsPanics(t *testing.T) {
 	c, err := collector.New(collector.Options{Exception: func(error) bool { panic("oh") }})
 	if err != nil {
@@ -74,7 +74,7 @@ func TestRecordCountsPanics(t *testing.T) {
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("the panic ended")
+				t.Error("Record has recovered the panic")
 			}
 		}()
 		c.Record("charge", collector.Completed{Err: errors.New("no")})

@@ -17,9 +17,9 @@ import (
 
 // Each test in this file covers a defect that package collector had. The comment of the test describes the defect.
 
-// Regression: a limit on concurrency added two numbers: first it read the calls in flight, then the waiting calls. A
-// waiting call whose bucket began between the two readings was in neither number. One call more than the limit was
-// admitted.
+// Regression: a limit on concurrency added two numbers. It first read the number of calls in flight, and then the
+// number of waiting calls. If the bucket of a waiting call began between the two readings, the call was in neither
+// number, and the limit admitted one call too many.
 func TestRegressionALoanIsMissedByConcurrency(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(
@@ -42,7 +42,7 @@ func TestRegressionALoanIsMissedByConcurrency(t *testing.T) {
 	waitForLoans(t, c, "a")
 	f.set(time.Second)
 	if _, err := r.TryEnter(); err == nil {
-		t.Errorf("admitted beside the loan: %d in flight", r.InFlight())
+		t.Errorf("a call entered next to the call that had borrowed its pass: %d in flight", r.InFlight())
 	}
 	(<-done).Exit(nil)
 }
@@ -54,12 +54,12 @@ func waitForLoans(t *testing.T, c *collector.Collector, name string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("nobody waits")
+			t.Fatal("no call waits")
 		}
 	}
 }
 
-// Regression: a limit on concurrency counted a waiting batch of n calls as n calls in flight, and a batch in flight as
+// Regression: a limit on concurrency counted a waiting batch of n calls as n calls in flight, but a batch in flight as
 // one call in flight.
 func TestRegressionAWaitingBatchIsOneCall(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
@@ -101,8 +101,8 @@ func TestRegressionStoppedClock(t *testing.T) {
 	})
 }
 
-// Regression: an entrance was removed although a worker still used a context below it. Later calls of the worker were
-// counted for a node outside of the tree, so the tree lacked them.
+// Regression: an entrance was removed although a worker still used a context below the entrance. Later calls of the
+// worker were counted for a node outside of the tree, so the tree lacked these calls.
 func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 	c, f := retiring(t)
 	ctx, start, _ := c.Enter(t.Context(), "startup", collector.Entrance("E"))
@@ -122,12 +122,14 @@ func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 	if root != entrance || root != 2 {
 		t.Errorf("root %d, entrance %d", root, entrance)
 	}
-	// There is one entrance "E", although the context of the call "startup" is older than this entrance.
+	// The entrance "E" was never removed, so the call "other" uses the entrance of the call "startup".
 	if h := c.Health(); h.Entrances != 1 {
 		t.Errorf("%+v", h)
 	}
 }
 
+// Calls may enter with contexts of entrances that were removed. Such calls must not create more entrances than
+// MaxEntrances allows, plus the entrance Other.
 func TestRegressionEntrancesBeyondTheLimit(t *testing.T) {
 	c, f := clocked(
 		t,
@@ -150,8 +152,9 @@ func TestRegressionEntrancesBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// Regression: a resource had nodes below two entrances: the entrance of its caller, and Other for calls without memory
-// for their leaf. Calls that alternated between the two nodes created a new edge each time, until the tree was full.
+// Regression: a resource had two nodes. One was below the entrance of its caller. The other was below the entrance
+// Other, for calls without memory for their leaf. Calls alternated between the two nodes. Each of these calls created a
+// new edge, until the tree was full.
 func TestRegressionTheTreeFillsUp(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 100)})
 	ctx, p, _ := c.Enter(t.Context(), "parent", collector.Origin("a"))
@@ -172,13 +175,13 @@ func TestRegressionTheTreeFillsUp(t *testing.T) {
 	e.Exit(nil)
 	for _, n := range c.Tree().Children()[0].Children() {
 		if n.Name() == "parent" && (len(n.Children()) < 2 || n.Children()[0].Name() != "db") {
-			t.Errorf("below the parent: %v", n.Children())
+			t.Errorf("the children of the parent are %v", n.Children())
 		}
 	}
 }
 
-// Regression: without memory for a leaf, a call was recorded for the origin Other, and escaped the limit on its own
-// origin.
+// Regression: if there was no memory for the leaf of a call, the call was recorded for the origin Other. The limit on
+// the call's own origin then did not apply to it.
 func TestRegressionALimitIsEscapedWhenLeavesAreFull(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 10)})
 	limit(t, c, collector.Limit{Resource: "a", Origin: "bad", Count: 1})
@@ -218,7 +221,8 @@ func TestRegressionTallies(t *testing.T) {
 	}
 }
 
-// Regression: if StartedAt was far in the future or the zero time, the response time was 292 years.
+// Regression: if the time in StartedAt was far in the future or the zero time, the response time of the call was 292
+// years.
 func TestRegressionStartedAt(t *testing.T) {
 	for at, want := range map[time.Time]time.Duration{
 		epoch:                            2 * time.Second,
@@ -233,12 +237,13 @@ func TestRegressionStartedAt(t *testing.T) {
 		f.set(2 * time.Second)
 		e.Exit(nil)
 		if rt := c.Resource("a").Snapshot(nil).Total.RTMax; rt != want {
-			t.Errorf("since %v: %v, want %v", at, rt, want)
+			t.Errorf("StartedAt(%v): rt %v, want %v", at, rt, want)
 		}
 	}
 }
 
-// Regression: printing a context read its call by reflection while the call ended. The race detector reports this.
+// Regression: printing a context read the fields of its call by reflection, while another goroutine ended the call. The
+// race detector reports this.
 func TestRegressionPrintingAContext(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	ctx, e, _ := c.Enter(t.Context(), "a")
@@ -305,7 +310,7 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 }
 
 // Regression: if ExceptionClass panicked or ended its goroutine, the exception had no class. The counts by class then
-// added up to less than the exceptions. With and without the defect, the call must end exactly once.
+// added up to less than the number of exceptions. The test also checks that each call ends exactly once.
 func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
 	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		for _, broken := range []string{"Exception", "ExceptionClass"} {
@@ -335,13 +340,13 @@ func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
 						call()
 					}()
 					if v := <-done; way == "panic" && v != "boom" {
-						t.Errorf("the panic that came out is %v", v)
+						t.Errorf("the call panics with %v, want boom", v)
 					}
 				}
 				var sum int64
 				for class, n := range r.Exceptions() {
 					if (class == collector.Unspecified) != (broken == "ExceptionClass") {
-						t.Errorf("%d in the class %q", n, class)
+						t.Errorf("%d exceptions have the class %q", n, class)
 					}
 					sum += n
 				}
@@ -355,7 +360,8 @@ func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
 	}
 }
 
-// noDone is a user-defined context. Its Done method calls end, which panics or ends the goroutine.
+// noDone is a user-defined context. Its Done method calls the function in the field end, which panics or ends the
+// goroutine.
 type noDone struct {
 	context.Context
 	end func()
@@ -363,8 +369,8 @@ type noDone struct {
 
 func (c noDone) Done() <-chan struct{} { c.end(); return nil }
 
-// Regression: a prioritized call had borrowed a pass when the Done method of its context panicked. The call passed in
-// the next bucket anyway, and was in flight for ever.
+// Regression: the Done method of a context panicked after a prioritized call with this context had borrowed a pass. The
+// call passed in the next bucket anyway, and was in flight for ever.
 func TestRegressionAContextPanickedWhileItsCallWaited(t *testing.T) {
 	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		c, f := clocked(t, collector.Options{})
@@ -387,7 +393,7 @@ func TestRegressionAContextPanickedWhileItsCallWaited(t *testing.T) {
 	}
 }
 
-// noErr is a user-defined context that has ended. Its Err method calls the function err.
+// noErr is a user-defined context that is canceled. Its Err method calls the function in the field err.
 type noErr struct {
 	context.Context
 	err func() error
@@ -401,8 +407,9 @@ func (c noErr) Done() <-chan struct{} {
 
 func (c noErr) Err() error { return c.err() }
 
-// Regression: if the Err method of the context panicked while a call waited, the call stayed in flight for ever. If Err
-// returned nil, Enter returned no error although the call was cancelled, and the call was not counted.
+// Regression: if the Err method of a context panicked while a call with this context waited, the call stayed in flight
+// for ever. If Err returned nil, Enter returned no error although the context was canceled, and the call was not
+// counted.
 func TestRegressionErrOfContextPanickedOrReturnedNil(t *testing.T) {
 	for way, err := range map[string]func() error{
 		"panic":  func() error { panic("boom") },
@@ -430,11 +437,11 @@ func TestRegressionErrOfContextPanickedOrReturnedNil(t *testing.T) {
 	}
 }
 
-// Regression: a handle was kept while its resource was retired. A call through the handle while the table was full
-// switched the handle to _other. Calls through the handle were then recorded for _other as long as _other was busy. A
-// free slot in the table did not change this, nor did a new resource with the handle's own name.
+// Regression: a caller kept a handle, and the resource of the handle was retired. A call through the handle found the
+// table full, and switched the handle to _other. Later calls through the handle were recorded for _other as long as
+// _other was busy. This happened even if the table had a free slot again, or if the handle's name had a new resource.
 func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
-	for name, registered := range map[string]bool{"room": false, "registered": true} {
+	for name, registered := range map[string]bool{"free slot": false, "new resource": true} {
 		c, f := clocked(
 			t,
 			collector.Options{
@@ -448,24 +455,24 @@ func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 			e := r.Enter()
 			e.Exit(nil)
 		}
-		pass := func(d time.Duration, of ...*collector.Resource) {
+		pass := func(d time.Duration, busy ...*collector.Resource) {
 			for range d / (20 * time.Second) {
 				f.add(20 * time.Second)
-				for _, r := range of {
+				for _, r := range busy {
 					call(r)
 				}
 				c.Seal()
 			}
 		}
 		call(r)
-		pass(4*time.Minute, stays) // "a" is retired
+		pass(4*time.Minute, stays) // "a" is idle for 4 minutes, and is retired after 2 minutes
 		new := c.Resource("new")
-		call(new) // the table is full from here on
+		call(new) // the table is full: it has the resources "stays" and "new"
 		call(r)
 		if got := c.Health().Overflow; got != 1 {
 			t.Fatalf("%s: %d calls overflowed, want 1", name, got)
 		}
-		call(c.Resource("another")) // other calls keep _other busy
+		call(c.Resource("another")) // "another" overflows, so its calls keep _other busy
 		pass(4*time.Minute, stays, c.Resource("another"))
 		if registered {
 			call(c.Resource("a"))
@@ -490,7 +497,7 @@ func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 }
 
 // Regression: a name used quota while its calls were recorded for _other, and then got its own resource. After a change
-// of limits, these passes no longer counted: 20 calls passed in a second under a limit of 10.
+// of limits, the earlier passes of the name no longer counted: 20 calls passed in a second under a limit of 10.
 func TestRegressionReloadForgotPassesRecordedForOther(t *testing.T) {
 	for name, reload := range map[string][][]collector.Limit{
 		"no limits":  {{}},
@@ -515,7 +522,8 @@ func TestRegressionReloadForgotPassesRecordedForOther(t *testing.T) {
 		}
 		exit(pass(c, "x", 1))
 		e.Exit(nil)
-		f.add(1) // the limit on exactly the name "x" gives x a resource
+		f.add(1)
+		// A limit that names "x" exactly, without a *, gives the name "x" its own resource.
 		limit(t, c, qps("x", 9), web)
 		if n := len(pass(c, "x", 20)); n != 0 {
 			t.Fatalf("%s: %d more passed, want none", name, n)

@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A View includes all calls that were counted before it is read, even while calls create new leaves: a leaf is added to
-// its views before a call can find it.
+// A View includes every call that was counted before the View is read. This holds while calls create new leaves,
+// because a new leaf is added to its views before a call can find the leaf.
 func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 	for range 20 {
@@ -41,7 +41,7 @@ func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 			for !done.Load() {
 				least := counted.Load()
 				if n := view.Snapshot(nil).Total.Block; n < least {
-					t.Errorf("the view has %d calls, and %d were counted before", n, least)
+					t.Errorf("the view has %d calls, but %d were counted before it was read", n, least)
 					return
 				}
 			}
@@ -55,8 +55,9 @@ func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 	}
 }
 
-// A resource is retired only after it has been idle for RetireAfter. Seconds are whole, so this is a second later at
-// the earliest, whenever the sweeps before and after its registration happen.
+// A resource is retired only after it has been idle for RetireAfter. Idle time is measured in whole seconds, so the
+// earliest retirement is one second later. The test registers a resource at 12 different times relative to the sweeps,
+// and compares the shortest time until retirement.
 func TestResourceIsNotRetiredTooEarly(t *testing.T) {
 	const after = 62 * time.Second
 	earliest := time.Hour
@@ -83,12 +84,12 @@ func TestResourceIsNotRetiredTooEarly(t *testing.T) {
 		earliest = min(earliest, now.Sub(begin))
 	}
 	if earliest != after+time.Second {
-		t.Errorf("a resource is retired after %v, want %v at the earliest", earliest, after+time.Second)
+		t.Errorf("the earliest retirement is after %v, want %v", earliest, after+time.Second)
 	}
 }
 
-// ticking returns a Collector that retires leaves after 62 s by default. It also returns a function that lets seconds
-// pass, and seals each of them.
+// ticking returns a Collector that retires leaves after 62 s by default. It also returns a function that advances the
+// clock second by second, and seals each second.
 func ticking(t *testing.T, o collector.Options) (*collector.Collector, func(seconds int)) {
 	t.Helper()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -108,7 +109,8 @@ func ticking(t *testing.T, o collector.Options) (*collector.Collector, func(seco
 	}
 }
 
-// A resource in Options.Given is never retired or evicted, however long it is idle and however many names arrive.
+// A resource with a name in Options.Given is never retired or evicted, however long it is idle and however many names
+// arrive.
 func TestGivenResourcesStay(t *testing.T) {
 	c, pass := ticking(t, collector.Options{Given: []string{"given"}, MaxResources: 2, RetireAfter: -1})
 	given := c.Resource("given")
@@ -117,7 +119,7 @@ func TestGivenResourcesStay(t *testing.T) {
 		pass(100)
 		c.Resource(strconv.Itoa(i)).Block("")
 		if c.Resource("given") != given {
-			t.Fatalf("another resource has the name after %d new names", i+1)
+			t.Fatalf("the name given has another resource after %d new names", i+1)
 		}
 	}
 }
@@ -133,7 +135,7 @@ func TestRetiredEdgesAreRemoved(t *testing.T) {
 		up.Exit(nil)
 		pass(80)
 	}
-	// The caller is never idle; only the callees are retired.
+	// The resource "caller" is never idle. Only the callees are retired.
 	for i := range 20 {
 		for range 2 {
 			ctx, up, _ := c.Enter(t.Context(), "caller")
@@ -159,9 +161,9 @@ func TestNodeOfTheEmptyOrigin(t *testing.T) {
 		pass(1)
 	}
 	if n := view.Snapshot(nil).Total.Block; n != 0 {
-		t.Errorf("the view has %d calls of the retired origin", n)
+		t.Errorf("the view has %d calls after its origin was retired", n)
 	}
 	if n := view.Node(); n != nil && n.Snapshot(c.Timeline().Now(), nil).Total.Block > 1 {
-		t.Errorf("its Node has %d calls", n.Snapshot(c.Timeline().Now(), nil).Total.Block)
+		t.Errorf("the Node of the view has %d calls", n.Snapshot(c.Timeline().Now(), nil).Total.Block)
 	}
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // A call hangs, while other calls of the same resource end quickly. The hanging call has no response time yet, but
-// Oldest lists it. It also shows in the sum of the ages of calls in flight, and in the metric with the age of the
-// oldest call.
+// Oldest lists it. The sum of the ages of all calls in flight includes the hanging call. The metric
+// in_flight_oldest_seconds reports its age.
 func TestOldestListsHangingCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -38,7 +38,7 @@ func TestOldestListsHangingCalls(t *testing.T) {
 			e.Exit(nil)
 		}
 		_, fresh, _ := c.Resource("db").EnterContext(t.Context())
-		byHandle := c.Resource("db").Enter() // Oldest does not list it, because it has no context
+		byHandle := c.Resource("db").Enter() // Oldest does not list this call, because the call has no context
 		time.Sleep(time.Second)
 		want := []collector.Running{
 			{"GET /", "web", "http", "4bf92f35", 61 * time.Second},
@@ -61,12 +61,12 @@ func TestOldestListsHangingCalls(t *testing.T) {
 		fresh.End(nil)
 		fresh.End(nil)
 		if got := c.Oldest(10); len(got) != 1 || got[0] != want[0] {
-			t.Errorf("after its end there are %v", got)
+			t.Errorf("after the hanging call has ended, Oldest lists %v", got)
 		}
 		request.ExitCode(errors.New("late"), collector.HTTPStatus(504))
 		byHandle.Exit(nil)
 		if got := c.Oldest(10); len(got) > 0 || len(oldest(c)) > 0 {
-			t.Errorf("nothing runs, but %v", got)
+			t.Errorf("no call runs, but Oldest lists %v", got)
 		}
 	})
 }
@@ -82,8 +82,8 @@ func oldest(c *collector.Collector) map[string]float64 {
 	return all
 }
 
-// Other records a call, and a limit counts the call under its own name. When the call has ended, the limit no longer
-// counts it, and Oldest no longer lists it.
+// The resource Other records a call, but a limit counts the call under its own name. When the call has ended, the limit
+// no longer counts it, and Oldest no longer lists it.
 func TestCallsThatRunUnderLimits(t *testing.T) {
 	c := newCollector(t, collector.Options{MaxResources: 1})
 	c.Resource("taken").Block("")
@@ -99,12 +99,12 @@ func TestCallsThatRunUnderLimits(t *testing.T) {
 			t.Errorf("a second call: %v", err)
 		}
 		if got := c.Oldest(10); len(got) != 1 || got[0].Resource != collector.Other {
-			t.Errorf("%v run", got)
+			t.Errorf("one call runs, but Oldest lists %v", got)
 		}
 		e.Exit(nil)
 		e.Exit(nil)
 		if got := c.Oldest(10); len(got) != 0 {
-			t.Errorf("%v run", got)
+			t.Errorf("no call runs, but Oldest lists %v", got)
 		}
 	}
 }
@@ -123,12 +123,12 @@ func TestCallsOfTwoCollectors(t *testing.T) {
 			got += x.Resource
 		}
 		if got != want {
-			t.Errorf("%q runs, want %q", got, want)
+			t.Errorf("Oldest lists %q, want %q", got, want)
 		}
 	}
 }
 
-// Neither the list of running calls nor the context of a caller retains a call that has ended.
+// Neither the list of running calls nor the context of a caller keeps an ended call in memory.
 func TestEndedCallsAreNotRetained(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	const calls = 1000
@@ -144,14 +144,14 @@ func TestEndedCallsAreNotRetained(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if n := freed.Load(); n < calls {
-		t.Errorf("%d of %d requests are kept", calls-n, calls)
+		t.Errorf("%d of %d requests are still in memory", calls-n, calls)
 	}
 }
 
 type requestKey struct{}
 
-// There are far more concurrent calls than slots. Oldest lists many of the calls, and no call after all calls have
-// ended.
+// There are far more concurrent calls than Collector.running has slots. Oldest lists at least a quarter of the calls.
+// After all calls have ended, it lists none.
 func TestMoreCallsThanSlots(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	all := make([]collector.Entry, 100_000)
@@ -170,8 +170,8 @@ func TestMoreCallsThanSlots(t *testing.T) {
 	}
 }
 
-// Short-lived goroutines make two calls each, while other goroutines list the calls. The list never contains a call
-// that cannot exist. After all calls have ended, the list is empty.
+// Short-lived goroutines make two calls each, while other goroutines list the running calls. In each listed call, the
+// trace ID and the resource belong together, and the age is plausible. After all calls have ended, the list is empty.
 func TestRunningUnderStress(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	var over atomic.Bool
@@ -203,7 +203,7 @@ func TestRunningUnderStress(t *testing.T) {
 		writers.Wait()
 	}
 	for c.Inbound().InFlight() > 0 || len(c.Oldest(1)) > 0 {
-		runtime.Gosched() // goroutines end the inner calls
+		runtime.Gosched() // wait for the goroutines that end the inner calls
 	}
 	over.Store(true)
 	readers.Wait()
@@ -236,7 +236,7 @@ func TestTraceIDs(t *testing.T) {
 	}
 }
 
-// hostile is a context that panics in Value when its key is the key of trace IDs.
+// hostile is a context. Its Value method panics if its argument is the key of trace IDs.
 type hostile struct{ context.Context }
 
 func (h hostile) Value(k any) any {

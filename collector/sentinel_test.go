@@ -83,7 +83,7 @@ func TestBehavesLikeSentinel(t *testing.T) {
 				s.clock.set(at)
 				s.enter("a").Exit(nil)
 			}
-			s.equal("the best", s.Resource("a").Window().MaxComplete, int64(3))
+			s.equal("the highest", s.Resource("a").Window().MaxComplete, int64(3))
 		}},
 		{"the previous second is a complete second", func(s stage) {
 			for _, at := range []time.Duration{0, 400 * ms, 900 * ms, 1100 * ms} {
@@ -104,10 +104,10 @@ func TestBehavesLikeSentinel(t *testing.T) {
 				got["from "+name] = v.Window().Pass
 			}
 			s.equal("nodes", fmt.Sprint(got), "map[from o1:2 from o2:1 in x:2 in y:1]")
-			s.equal("in all", s.Resource("a").Window().Pass, int64(3))
+			s.equal("in total", s.Resource("a").Window().Pass, int64(3))
 		}},
 		{
-			"each inbound request counts once in the inbound total, whatever is marked below it",
+			"each inbound request counts once in the inbound total, even if calls below it are marked inbound",
 			func(s stage) {
 				ctx, _, _ := s.Enter(context.Background(), "a", collector.Inbound())
 				s.Enter(ctx, "b", collector.Inbound())
@@ -115,7 +115,7 @@ func TestBehavesLikeSentinel(t *testing.T) {
 				s.Enter(inner, "b", collector.Inbound())
 				out, _, _ := s.Enter(ctx, "c", collector.Outbound())
 				s.equal("inbound", s.Inbound().Window().Pass, int64(1))
-				s.Enter(out, "b", collector.Inbound()) // the request left the process and has come back
+				s.Enter(out, "b", collector.Inbound()) // the request has left the process and enters it again
 				s.equal("inbound", s.Inbound().Window().Pass, int64(2))
 				s.equal("calls of b", s.Resource("b").Window().Pass, int64(4))
 			},
@@ -146,7 +146,7 @@ func TestBehavesLikeSentinel(t *testing.T) {
 			s.clock.add(30 * ms)
 			e.Exit(errBad)
 			w = s.Resource("a").Window()
-			s.equal("success, failed ones included", w.Complete, int64(1))
+			s.equal("success, which includes failed calls", w.Complete, int64(1))
 			s.equal("exception", w.Exception, int64(1))
 			s.equal("rt", w.AvgRT(), 30*ms)
 			s.equal("in flight", s.Resource("a").InFlight(), int64(0))
@@ -205,29 +205,31 @@ func TestBehavesLikeSentinel(t *testing.T) {
 		{"a call passes if the passes in the window, including its own, are within the limit", func(s stage) {
 			limit(s.T, s.Collector, collector.Limit{Resource: "a", Count: 5})
 			_, _, err := s.Enter(context.Background(), "a", collector.Batch(6))
-			s.equal("6 of 5 refused", errors.Is(err, collector.ErrBlocked), true)
+			s.equal("a batch of 6 is refused", errors.Is(err, collector.ErrBlocked), true)
 			s.enter("a", collector.Batch(3))
 			s.enter("a", collector.Batch(2))
 			s.clock.set(999 * ms)
 			_, _, err = s.Enter(context.Background(), "a")
-			s.equal("a sixth refused", errors.Is(err, collector.ErrBlocked), true)
+			s.equal("a sixth call is refused", errors.Is(err, collector.ErrBlocked), true)
 			s.clock.set(time.Second)
 			s.enter("a", collector.Batch(5))
 		}},
 		{"tryOccupyNext: wait for the next bucket if enough passes leave the window", func(s stage) {
 			for _, tc := range []struct {
-				// Passes in the previous bucket, in the open bucket, and borrowed from the next bucket.
+				// The fields old, young and borrowed are the passes in the previous bucket, in the open bucket, and
+				// borrowed from the next bucket. The field n is the size of the batch that wants to borrow, and ok is
+				// the expected result. The limit is 10.
 				old, young, borrowed int64
 				n                    int64
 				ok                   bool
 			}{
-				{10, 0, 0, 10, true},  // all earlier passes leave the window
-				{10, 0, 0, 11, false}, // one pass more than the limit
-				{0, 10, 0, 1, false},  // no pass leaves the window
+				{10, 0, 0, 10, true},  // all 10 passes of the previous bucket leave the window
+				{10, 0, 0, 11, false}, // a batch of 11 exceeds the limit of 10
+				{0, 10, 0, 1, false},  // the 10 passes of the open bucket stay in the window
 				{4, 6, 0, 4, true},
 				{4, 6, 0, 5, false},
 				{4, 6, 3, 1, true},
-				{4, 6, 4, 1, false}, // borrowed passes use the quota, too
+				{4, 6, 4, 1, false}, // the 4 borrowed passes use the quota of the 4 passes that leave the window
 				{0, 0, 10, 1, false},
 			} {
 				length := 500 * ms
@@ -282,7 +284,7 @@ func TestDifferencesFromSentinel(t *testing.T) {
 			e = s.enter("a")
 			s.clock.add(4 * ms)
 			e.Exit(nil)
-			s.equal("average", s.Resource("a").Window().AvgRT(), 6*ms) // Sentinel: 3.667
+			s.equal("average", s.Resource("a").Window().AvgRT(), 6*ms) // (2*7+4)/3; Sentinel: (7+4)/3 = 3.667
 		}},
 		{
 			"an entrance has all counts, such as exceptions and rt, because a field that is always zero misleads",
@@ -304,7 +306,7 @@ func TestDifferencesFromSentinel(t *testing.T) {
 					c := newCollector(t, collector.Options{})
 					limit(t, c, collector.Limit{Resource: "a", Count: 1})
 					c.Resource("a").Enter()
-					time.Sleep(800 * ms) // the call borrows a pass in one second, and passes in the next second
+					time.Sleep(800 * ms) // at 0.8 s, the call borrows a pass; it passes at 1.0 s, in the next second
 					_, e, err := c.Enter(
 						t.Context(),
 						"a",

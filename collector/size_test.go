@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// A call through a handle that was not used for a long time loads only two cache lines from memory: the line with the
-// fields of the resource that the call reads, and the first line of its leaf. This test runs on 64-bit platforms only,
-// because the sizes differ on 32-bit platforms.
+// If a handle was not used for a long time, a call through it loads only two cache lines from memory. One has the
+// fields of the resource that the call reads. The other is the first line of the leaf. This test runs on 64-bit
+// platforms only, because the sizes differ on 32-bit platforms.
 func TestACallReadsFewCacheLines(t *testing.T) {
 	c, err := New(Options{})
 	if err != nil {
@@ -23,10 +23,10 @@ func TestACallReadsFewCacheLines(t *testing.T) {
 		e.Exit(nil)
 		if first := line(unsafe.Pointer(&r.current)); first != line(unsafe.Pointer(&r.limiter)) ||
 			first != line(unsafe.Pointer(&r.c)) {
-			t.Fatalf("a resource at %p has what a call reads in two lines", r)
+			t.Fatalf("the fields of the resource at %p that a call reads are in two cache lines", r)
 		}
 		if l := r.current.Load(); uintptr(unsafe.Pointer(l))%64 != 0 || unsafe.Offsetof(l.Statistic) != 0 {
-			t.Fatalf("a leaf is at %p", l)
+			t.Fatalf("the leaf at %p does not begin a cache line with its Statistic", l)
 		}
 	}
 }

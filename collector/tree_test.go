@@ -20,8 +20,8 @@ type happened struct {
 	at                         time.Duration
 	resource, origin, entrance string
 	parent                     string // resource of the caller; empty for an outermost call
-	inbound                    bool
-	within                     bool // the call is part of an inbound call
+	inbound                    bool   // the call counts in the total of inbound calls
+	within                     bool   // the call is inbound or below an inbound call, and not outbound
 	pass, block, done, failed  int64
 	rt                         time.Duration
 	balance                    int64
@@ -43,26 +43,26 @@ func (f *forest) note(h happened) {
 	f.edges[h.entrance+" > "+h.parent+" > "+h.resource] = true
 }
 
-// grow makes a random call and its nested calls. Some nested calls run in other goroutines and outlive the call. up is
-// the event that began the caller.
+// grow makes a random call and its nested calls. Some nested calls run in other goroutines, and may outlive the call.
+// The parameter caller is the event that began the caller; it is the zero value for an outermost call.
 func (f *forest) grow(
 	ctx context.Context,
 	c *collector.Collector,
 	wg *sync.WaitGroup,
 	random *rand.Rand,
-	up happened,
+	caller happened,
 	depth int,
 ) {
 	h := happened{
-		resource: string(rune('a' + random.IntN(6))), origin: up.origin, entrance: up.entrance, parent: up.resource,
-		inbound: random.IntN(2) == 0,
+		resource: string(rune('a' + random.IntN(6))), inbound: random.IntN(2) == 0,
+		origin: caller.origin, entrance: caller.entrance, parent: caller.resource,
 	}
 	n := int64(1)
 	var opts []collector.CallOption
-	h.within = h.inbound || up.within
+	h.within = h.inbound || caller.within
 	if h.inbound {
 		opts = append(opts, collector.Inbound())
-		h.inbound = !up.within
+		h.inbound = !caller.within
 	} else if random.IntN(3) == 0 {
 		opts = append(opts, collector.Outbound())
 		h.origin, h.within = "", false
@@ -76,7 +76,7 @@ func (f *forest) grow(
 		opts = append(opts, collector.Batch(n))
 	}
 	entrance := []string{"", "http", "cron"}[random.IntN(3)]
-	opts = append(opts, collector.Entrance(entrance)) // ignored unless the call is outermost
+	opts = append(opts, collector.Entrance(entrance)) // applies only to an outermost call
 	if depth == 0 {
 		h.entrance = entrance
 		if entrance == "" {
@@ -111,9 +111,9 @@ func (f *forest) grow(
 			f.grow(ctx, c, wg, below, h, depth+1)
 		}
 	}
-	later, fails := time.Duration(random.Int64N(int64(1500*ms))), random.IntN(3) == 0
+	delay, fails := time.Duration(random.Int64N(int64(1500*ms))), random.IntN(3) == 0
 	exit := func() {
-		time.Sleep(later)
+		time.Sleep(delay)
 		h.done, h.balance, h.rt = n, -1, time.Since(begun)
 		err := error(nil)
 		if fails {
@@ -121,7 +121,7 @@ func (f *forest) grow(
 		}
 		e.Exit(err)
 		f.note(h)
-		e.Exit(nil) // ignored: the call has ended
+		e.Exit(nil) // has no effect, because the call has ended
 	}
 	if random.IntN(3) == 0 {
 		wg.Go(exit)
@@ -130,8 +130,8 @@ func (f *forest) grow(
 	}
 }
 
-// counts adds up the events in [from, to) for which count returns true. balance is the number of calls in flight at the
-// time to.
+// counts adds up the events in the interval [from, to) for which the function count returns true. The second result,
+// balance, is the number of these calls in flight at the end of the interval.
 func (f *forest) counts(from, to time.Duration, count func(happened) bool) (c node.Counts, balance int64) {
 	for _, h := range f.events {
 		if h.at >= to || !count(h) {
@@ -299,7 +299,7 @@ func (f *forest) checkTree(t *testing.T, c *collector.Collector) {
 	}
 }
 
-// tree returns the node and the nodes below it as text, four levels in all.
+// tree returns the name of the node and the names of the nodes below it as text. It returns four levels at most.
 func tree(n *collector.TreeNode, indent string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s\n", indent, n.Name())
@@ -338,7 +338,7 @@ func TestEveryParentIsShown(t *testing.T) {
 	}
 }
 
-// Calls that are nested deeper than MaxDepth are counted, and the tree shows Other instead of their resources.
+// Calls that are nested deeper than MaxDepth are counted. The tree shows the name Other instead of their resources.
 func TestDepthIsBounded(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	ctx := t.Context()
@@ -379,7 +379,7 @@ func TestCollectorsAreIndependent(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 	if ctx.Value(key{}) != "v" || !slices.Contains(origins(c1.Resource("c")), "x") {
-		t.Error("the context has lost something")
+		t.Error("the context has lost its value, or the call of c has lost its origin")
 	}
 }
 

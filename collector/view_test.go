@@ -14,7 +14,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Kept handles and Views follow their name when it is retired and used again.
+// Kept handles and Views follow their names. After a name is retired and used again, they read the new counts of the
+// name.
 func TestHandlesAndViewsFollowTheirNames(t *testing.T) {
 	c, f := clocked(t, collector.Options{RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
 	use := func(n int) {
@@ -35,7 +36,7 @@ func TestHandlesAndViewsFollowTheirNames(t *testing.T) {
 		c.Seal()
 	}
 	handle := c.Resource("a")
-	early := handle.Origin("o") // before the first call of the origin
+	early := handle.Origin("o") // created before the first call of the origin
 	if (early.Snapshot(nil) != node.Snapshot{}) || early.Node() != nil {
 		t.Errorf("an origin that has not called has %+v", early.Snapshot(nil))
 	}
@@ -104,8 +105,9 @@ func TestHandlesAndViewsFollowTheirNames(t *testing.T) {
 	check("used a third time", 1, 1)
 }
 
-// All Views of one name read the same numbers, whenever they were created: before the first call, before the first call
-// of another origin, before a retirement of the name, or while the name was not in use.
+// All Views of one name read the same numbers, no matter when each View was created. A View may be created before the
+// first call, before the first call of another origin, before a retirement of the name, or while the name is not in
+// use.
 func TestViewsOfANameReadTheSame(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -143,8 +145,9 @@ func TestViewsOfANameReadTheSame(t *testing.T) {
 	}
 }
 
-// Kept Views are read while their names are retired and used again. Every view of a call counts the call, until the
-// name is retired.
+// Goroutines read kept Views, while the name "a" is retired and used again 200 times. After each use, the View of the
+// resource and the View of the origin have only the three calls of this use. The View of all inbound calls has the
+// calls of all uses.
 func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 	c, f := clocked(t, collector.Options{RetireAfter: 62 * time.Second, Windows: node.Options{History: node.Minute}})
 	r := c.Resource("a")
@@ -189,8 +192,8 @@ func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 				t.Fatalf("round %d: the origin has %d passes", i, got)
 			}
 		}
-		f.add(80 * time.Second) // a sweep is due every 10 s
-		// Repeat, because Seal makes no sweep while another goroutine does.
+		f.add(80 * time.Second) // the name becomes idle; a sweep is due every 10 s
+		// Repeat Seal, because it makes no sweep while another goroutine makes one.
 		for begin := time.Now(); c.Health().Retired <= lives; {
 			if c.Seal(); time.Since(begin) > time.Minute {
 				t.Fatalf("round %d: the name is not retired", i)
@@ -257,7 +260,7 @@ func TestZeroViewsAreIdle(t *testing.T) {
 
 // Seconds and Histogram select seconds by the wall clock, even if the wall clock has stepped.
 func TestSecondsByTheWallClock(t *testing.T) {
-	var mono, wall time.Duration // readings of the two clocks since epoch
+	var mono, wall time.Duration // time on the monotonic clock and on the wall clock since epoch
 	line := leap.NewTimeline(leap.Clock{
 		Mono: func() time.Duration { return mono },
 		Wall: func() time.Time { return epoch.Add(wall) },
@@ -267,7 +270,7 @@ func TestSecondsByTheWallClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := c.Resource("a")
-	pass := map[int64]int64{} // passes by second of the wall clock since epoch
+	pass := map[int64]int64{} // number of passes by second; keys are seconds of the wall clock since epoch
 	for i := range int64(100) {
 		switch i {
 		case 10:
@@ -289,16 +292,16 @@ func TestSecondsByTheWallClock(t *testing.T) {
 		{0, last + 1},
 		{-1000, 1 << 30},
 		{0, 10},
-		{5, 45}, // the wall clock steps within the interval
+		{5, 45}, // the wall clock steps within this interval
 		{10, 40},
-		{12, 13}, // seconds that the step has skipped
+		{12, 13}, // a second that the step of the wall clock has skipped
 		{58, 3662},
 		{3671, 3690},
 		{last, last + 1},
-		{last + 1, last + 2}, // the open second
-		{1 << 20, 1 << 21},   // in the future
-		{-50, -3},            // before the first second
-		{20, 5},              // to is before from
+		{last + 1, last + 2}, // only the open second
+		{1 << 20, 1 << 21},   // an interval in the future
+		{-50, -3},            // an interval before the first second
+		{20, 5},              // an interval that ends before it begins
 	} {
 		var want []int64
 		for s := max(span[0], 0); s < min(span[1], last+1); s++ {
@@ -306,8 +309,8 @@ func TestSecondsByTheWallClock(t *testing.T) {
 				want = append(want, s, n)
 			}
 		}
-		// If the start of the interval lies inside a second, the selection begins with the next second. All these
-		// starts therefore select the same seconds.
+		// An interval selects the seconds that begin in it, and the intervals of the table consist of whole seconds. An
+		// interval that begins and ends less than a second earlier therefore selects the same seconds.
 		for _, early := range []time.Duration{0, 400 * ms, time.Second - 1} {
 			var got []int64
 			var sum int64
@@ -321,7 +324,7 @@ func TestSecondsByTheWallClock(t *testing.T) {
 			}
 			var h node.Histogram
 			whole := v.Histogram(from, to, &h)
-			recent := len(want) == 0 || want[0] >= 3670 // the histograms of these seconds are kept
+			recent := len(want) == 0 || want[0] >= 3670 // only the histograms since second 3670 are kept
 			if recent && h.Count() != sum || whole != (recent && span[1] <= last+1 || span[0] > span[1]) {
 				t.Errorf("histogram from %d to %d: %d (%t), want %d", span[0], span[1], h.Count(), whole, sum)
 			}
@@ -330,7 +333,7 @@ func TestSecondsByTheWallClock(t *testing.T) {
 	for _, n := range []int{-1, 0, 1, 5, 100, 101, 1 << 40} {
 		got := v.Last(n)
 		if want := min(max(n, 0), 100); len(got) != want || want > 0 && got[want-1].Pass != 100 {
-			t.Errorf("the last %d seconds are %d", n, len(got))
+			t.Errorf("Last(%d) returns %d seconds", n, len(got))
 		}
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Regression: while SetLimits matched all names with all patterns, a new name waited for more than a second. The
-// registration of a new name must wait at most until SetLimits has changed one resource. It must therefore be possible
-// to register a name while only some resources have the new limits.
+// Regression: while SetLimits matched all names with all patterns, the registration of a new name waited for more than
+// a second. Now the registration waits at most until SetLimits has changed one resource. A name can therefore be
+// registered while the first resource already has the new limits, and the last one does not.
 func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
 	const resources, patterns = 2000, 200
 	c := newCollector(t, collector.Options{MaxResources: 10 * resources})
@@ -57,9 +57,10 @@ func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
 	t.Error("no name was registered before all resources had their limits")
 }
 
-// Regression: one Seal visited all of 50,000 leaves, which took 175 ms, and the registration of a new name waited for
-// most of this time. A Seal now visits a part of the leaves, and the next Seal continues with the others. Seal must not
-// return resources that a sweep has retired before. A name that is used again during a sweep must appear once.
+// Regression: one Seal visited all of 50,000 leaves in 175 ms. The registration of a new name waited for most of this
+// time. A Seal now visits a part of the leaves, and the next Seal continues with other leaves. Seal must not return
+// resources that an earlier Seal has retired. If a name is used again during a sweep, Seal must return its resource
+// once.
 func TestASealSweepsItsShare(t *testing.T) {
 	const resources, origins = 3000, 3
 	c, f := clocked(t, collector.Options{MaxMemory: 1 << 30})
@@ -83,7 +84,7 @@ func TestASealSweepsItsShare(t *testing.T) {
 		}
 	}
 	if n != 1 {
-		t.Errorf("the name that began anew is there %d times", n)
+		t.Errorf("Seal returned the resource r0 %d times, want once", n)
 	}
 	for n := 0; c.Health().Retired < resources && n < 20; n++ {
 		c.Seal()
@@ -93,8 +94,8 @@ func TestASealSweepsItsShare(t *testing.T) {
 	}
 }
 
-// Regression: if the table was full, a call with a new name waited until a sweep had visited all resources. Such a call
-// now does a part of the sweep, and later calls with new names continue it.
+// Regression: if the table was full, a call with a new name waited until a sweep had visited all resources. A call with
+// a new name now does a part of the sweep, and later calls with new names continue the sweep.
 func TestANewNameSweepsSomeOfMany(t *testing.T) {
 	const resources = 1000
 	c, f := clocked(t, collector.Options{MaxResources: resources})
@@ -106,18 +107,18 @@ func TestANewNameSweepsSomeOfMany(t *testing.T) {
 	c.Resource("new 0")
 	first := c.Health().Retired
 	if first == 0 || first > resources/10 {
-		t.Errorf("%d retired for one name", first)
+		t.Errorf("%d resources are retired for one new name", first)
 	}
-	for i := range first - 1 { // "new 0" took the first place
+	for i := range first - 1 { // the resource "new 0" has taken one of the free slots
 		c.Resource(fmt.Sprint("new ", i+1))
 	}
 	if h := c.Health(); h.Retired != first {
-		t.Errorf("%d retired, though %d had made room", h.Retired, first)
+		t.Errorf("%d resources are retired, want %d, because the new names fit into their slots", h.Retired, first)
 	}
 	for i := range resources {
 		c.Resource(fmt.Sprint("more ", i))
 	}
-	// All old resources were retired. Resources of new names fill the table; _other has its own place.
+	// All old resources are retired. Resources of new names fill the table, and _other has an additional slot.
 	if h := c.Health(); h.Retired != resources || h.Resources != resources+1 {
 		t.Errorf("%+v", h)
 	}
@@ -157,12 +158,12 @@ func TestRetiredResourcesAreRemoved(t *testing.T) {
 		"resource": c.Resource("one").View(), "entrance": c.Tree().Children()[0].View(),
 	} {
 		if got := v.Snapshot(nil).Total.Pass; got != calls {
-			t.Errorf("%s has %d, want %d", name, got, calls)
+			t.Errorf("%s has %d passes, want %d", name, got, calls)
 		}
 	}
 	f.add(10 * time.Minute)
 	if m := c.Seal(); len(m.Resources) != 1 {
-		t.Errorf("%d resources, want the last seconds of 1", len(m.Resources))
+		t.Errorf("%d resources, want 1, for its last seconds", len(m.Resources))
 	}
 	if m, h := c.Seal(), c.Health(); len(m.Resources) != 0 || h.Resources != 0 || h.Leaves != 0 || h.Entrances != 0 ||
 		len(c.Tree().Children()) != 0 {
@@ -170,13 +171,14 @@ func TestRetiredResourcesAreRemoved(t *testing.T) {
 	}
 	for name, v := range map[string]collector.View{"root": c.Tree().View(), "inbound": c.Inbound()} {
 		if got := v.Snapshot(nil).Total.Pass; got != calls || !v.Node().Empty() {
-			t.Errorf("%s has %d, want %d, and no leaves", name, got, calls)
+			t.Errorf("%s has %d passes, want %d, or has leaves", name, got, calls)
 		}
 	}
 }
 
-// Limits are set, names are registered and retired, and calls enter, in random order and concurrently. Afterwards each
-// name has the limits that match it, in the order of SetLimits.
+// Random steps set limits, register names, retire names and make calls, first in sequence and then concurrently. After
+// these steps, each name has the limits that match it: first the limits on QPS, and otherwise in the order of
+// SetLimits.
 func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -247,12 +249,12 @@ func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 			}
 			for _, name := range names {
 				if slices.Contains(own, name) || !passed[name] || !slices.ContainsFunc(limits, hasStar) {
-					continue // the name has no limiter in overflowLimiters
+					continue // overflowLimiters has no limiter for this name
 				}
 				got := collector.RulesOfName(c, name)
 				if want := naiveLimits(limits, name, false); !slices.Equal(got, want) {
 					t.Fatalf(
-						"seed %d: %q, which another resource counts, has %v, want %v of %v",
+						"seed %d: the overflowing name %q has %v, want %v of %v",
 						seed,
 						name,
 						got,
@@ -302,8 +304,8 @@ func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 	}
 }
 
-// naiveLimits returns the limits that match a name. If shared is true, the name belongs to a resource that records
-// calls of other names. Only limits without a * then apply to it.
+// naiveLimits returns the limits that match a name. The parameter shared is true for the resource Other, which records
+// calls of many names. Limits with a * do not apply to this resource.
 func naiveLimits(limits []collector.Limit, name string, shared bool) (list []collector.Limit) {
 	for _, l := range limits {
 		if l.Matches(name) && (!shared || !hasStar(l)) {
