@@ -21,13 +21,13 @@ import (
 	gorilla "github.com/gorilla/websocket"
 )
 
-// next is a second request on a connection. Its response shows whether the connection was still usable after the first
-// request.
-const next = "GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+// followUp is a second request on a connection. Its response shows whether the connection was still usable after the
+// first request.
+const followUp = "GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
-// get and post return a request, followed by the request next.
+// The functions get, post and chunked return the text of a request, and after it the text of followUp.
 func get(headers ...string) string {
-	return "GET /a HTTP/1.1\r\nHost: a\r\n" + lines(headers) + "\r\n" + next
+	return "GET /a HTTP/1.1\r\nHost: a\r\n" + lines(headers) + "\r\n" + followUp
 }
 
 func post(body string, headers ...string) string {
@@ -36,13 +36,13 @@ func post(body string, headers ...string) string {
 		len(body),
 		lines(headers),
 		body,
-		next,
+		followUp,
 	)
 }
 
 func chunked(body, trailers string, headers ...string) string {
 	return fmt.Sprintf("POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n%s\r\n%x\r\n%s\r\n0\r\n%s\r\n%s",
-		lines(headers), len(body), body, trailers, next)
+		lines(headers), len(body), body, trailers, followUp)
 }
 
 func lines(headers []string) string {
@@ -52,7 +52,8 @@ func lines(headers []string) string {
 	return strings.Join(headers, "\r\n") + "\r\n"
 }
 
-// upload returns the body of a request with one file, and the header field with the content type of the body.
+// upload returns the body of a request with a file and a form value. It also returns the header field with the content
+// type of the body.
 func upload(size int) (body, header string) {
 	return "--x\r\nContent-Disposition: form-data; name=file; filename=a.bin\r\n\r\n" + strings.Repeat("u", size) +
 			"\r\n--x\r\nContent-Disposition: form-data; name=word\r\n\r\nvalue\r\n--x--\r\n",
@@ -61,8 +62,8 @@ func upload(size int) (body, header string) {
 
 func uploads(size int) string { body, header := upload(size); return post(body, header) }
 
-// onlyFirst reports whether r is the first request of its connection. If r is the second request, next, onlyFirst
-// responds to it and returns false.
+// onlyFirst reports whether r is the first request on its connection. If r is the request followUp, onlyFirst responds
+// to r and returns false.
 func onlyFirst(w http.ResponseWriter, r *http.Request) bool {
 	if r.URL.Path == "/next" {
 		_, _ = io.WriteString(w, "next")
@@ -73,7 +74,8 @@ func onlyFirst(w http.ResponseWriter, r *http.Request) bool {
 
 type handlerFunc = func(n *notes, w http.ResponseWriter, r *http.Request)
 
-// below makes the handler of a behavior from a function that returns an http.Handler.
+// below makes the handler of a behavior from a function. This function returns an http.Handler, which then handles the
+// request.
 func below(make func(n *notes) http.Handler) handlerFunc {
 	return func(n *notes, w http.ResponseWriter, r *http.Request) { make(n).ServeHTTP(w, r) }
 }
@@ -82,8 +84,8 @@ func below(make func(n *notes) http.Handler) handlerFunc {
 // deprecated.
 type closeNotifier interface{ CloseNotify() <-chan bool }
 
-// abilities notes which optional interfaces the ResponseWriter and the body of the request have. It makes the same type
-// assertions as net/http, httputil, gin, echo, chi, gorilla/websocket and coder/websocket.
+// abilities notes which optional interfaces the ResponseWriter and the body of the request have. It checks the
+// interfaces that net/http, httputil, gin, echo, chi, gorilla/websocket and coder/websocket use.
 func abilities(n *notes, w http.ResponseWriter, r *http.Request) {
 	has := func(name string, of reflect.Type) { n.add("%s %t", name, reflect.TypeOf(w).Implements(of)) }
 	has("Flusher", reflect.TypeFor[http.Flusher]())
@@ -155,7 +157,7 @@ var behaviors = []behavior{
 	}},
 	{
 		name:    "HEAD",
-		request: "HEAD /a HTTP/1.1\r\nHost: a\r\n\r\n" + next,
+		request: "HEAD /a HTTP/1.1\r\nHost: a\r\n\r\n" + followUp,
 		handle:  func(_ *notes, w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "body") },
 	},
 	{
@@ -240,7 +242,7 @@ var behaviors = []behavior{
 	},
 	{
 		name:    "a query",
-		request: "GET /a?q=1 HTTP/1.1\r\nHost: a\r\n\r\n" + next,
+		request: "GET /a?q=1 HTTP/1.1\r\nHost: a\r\n\r\n" + followUp,
 		handle:  func(n *notes, _ http.ResponseWriter, r *http.Request) { n.add("%s", r.FormValue("q")) },
 	},
 	{
@@ -378,7 +380,7 @@ var behaviors = []behavior{
 		name:    "a stream that watches its client",
 		request: get(),
 		handle: func(n *notes, w http.ResponseWriter, _ *http.Request) {
-			gone := w.(closeNotifier).CloseNotify() // as gin's Stream does
+			gone := w.(closeNotifier).CloseNotify() // gin's Stream makes the same call
 			n.add("%d", len(gone))
 			fmt.Fprint(w, "part")
 		},
@@ -562,13 +564,14 @@ var behaviors = []behavior{
 		handle: untilGone,
 		client: func(t *testing.T, n *notes, addr string) {
 			body, header := upload(1000)
-			hangUp(t, addr, strings.TrimSuffix(post(body, header), next), n)
+			hangUp(t, addr, strings.TrimSuffix(post(body, header), followUp), n)
 		},
 	},
 	{name: "a client that hangs up within its body", client: func(t *testing.T, n *notes, addr string) {
 		hangUp(t, addr, "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello", n)
 	}, handle: func(n *notes, w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).EnableFullDuplex() // without this, a flush waits for the body
+		// Without full duplex, Flush would wait for the rest of the request body.
+		_ = http.NewResponseController(w).EnableFullDuplex()
 		_, _ = r.Body.Read(make([]byte, 5))
 		_ = http.NewResponseController(w).Flush()
 		readAll(n, r.Body)
@@ -595,7 +598,8 @@ func trailers(n *notes, w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(http.TrailerPrefix+"X-Late", "2")
 }
 
-// reverse returns a handler that passes requests to another server through httputil.ReverseProxy, under the given path.
+// reverse returns a handler that forwards requests to another server with httputil.ReverseProxy. The parameter path is
+// the path of these requests on the other server.
 func reverse(path string) handlerFunc {
 	return func(n *notes, w http.ResponseWriter, r *http.Request) {
 		upstream := httptest.NewServer(http.HandlerFunc(upstream))
@@ -618,7 +622,7 @@ func upstream(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s %v %v", r.Method, b, r.Trailer, r.Header["Connection"])
 		w.Header().Set("X-Sum", "2")
 	case "/stream":
-		fmt.Fprint(w, "part") // a single part, because the proxy may read two parts together
+		fmt.Fprint(w, "part") // only one part, because the proxy may read two parts together
 		w.(http.Flusher).Flush()
 	case "/hints":
 		w.Header().Set("Link", "</a.css>; rel=preload")
@@ -692,7 +696,8 @@ func gorillaClient(t *testing.T, n *notes, addr string) {
 	n.got("%s %v", message, err)
 }
 
-// untilGone waits until the client has hung up, and then responds with an error, like a handler whose query fails.
+// untilGone sends a part of a response, and waits until the client has hung up. It then sets the status 500, like a
+// handler after a failed query.
 func untilGone(n *notes, w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		n.add("%v", r.ParseMultipartForm(1))
@@ -704,7 +709,7 @@ func untilGone(n *notes, w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusInternalServerError)
 }
 
-// hangUp sends a request, and closes the connection when the response has begun.
+// hangUp sends a request, and closes the connection after it has read the first line of the response.
 func hangUp(t *testing.T, addr, request string, n *notes) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {

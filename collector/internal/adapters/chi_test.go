@@ -38,7 +38,8 @@ func chiUsers() chi.Router {
 	return r
 }
 
-// chiService returns a router with all kinds of routes. It calls use to install middleware before it adds the routes.
+// chiService returns a router with all kinds of routes. It first calls the function use, which installs middleware, and
+// then adds the routes.
 func chiService(use func(chi.Router)) chi.Router {
 	r := chi.NewRouter()
 	use(r)
@@ -85,7 +86,7 @@ func checkChi(t *testing.T, handler func(c *collector.Collector) http.Handler, r
 			t.Errorf("%s %s: %d, want %d", x.method, x.path, got, x.status)
 		}
 		if got := counted(t, c); len(got) != 1 || got[x.want] != fmt.Sprintf("%d: 1", x.status) {
-			t.Errorf("%s %s: counted %v, want it for %s", x.method, x.path, got, x.want)
+			t.Errorf("%s %s: counted %v, want one call of %s", x.method, x.path, got, x.want)
 		}
 	}
 }
@@ -102,8 +103,9 @@ func TestChiWrappedRouter(t *testing.T) {
 	}, chiRequests)
 }
 
-// When the middleware runs behind With or Group, chi has found the complete route. In a mounted router, chi has found
-// only the route of the mount.
+// When chi calls middleware that was added by With or Group, chi has already found the complete route. When chi calls
+// middleware of a mounted router, chi has found only the route of the mount. In both cases, the complete route is the
+// name of the call.
 func TestChiRoutesOfGroupsAndMountedRouters(t *testing.T) {
 	checkChi(t, func(c *collector.Collector) http.Handler {
 		m := chistat.Middleware(c)
@@ -128,8 +130,8 @@ func TestChiRoutesOfGroupsAndMountedRouters(t *testing.T) {
 	})
 }
 
-// If outer middleware changes the routing, requests have the name of the changed route. GetHead changes the names of
-// HEAD requests even if it is installed inside of the middleware.
+// Outer middleware may change the route of a request, for example by removing a slash. The name of the call is then the
+// changed route. GetHead changes the names of HEAD requests even if it is installed inside of chistat's middleware.
 func TestChiRoutesChangedByMiddleware(t *testing.T) {
 	for _, head := range []string{"outside", "inside"} {
 		checkChi(t, func(c *collector.Collector) http.Handler {
@@ -171,7 +173,7 @@ func TestChiRoutesChangedByMiddleware(t *testing.T) {
 	}, []chiRequest{{"GET", "/users/7/", 301, httpstat.Unmatched}})
 }
 
-// A request of a route that was added while the service runs has the name of this route.
+// If a route is added while the service runs, later requests for this route have the name of the route.
 func TestChiRoutesAddedAtRuntime(t *testing.T) {
 	c := newCollector(t)
 	r := chiService(func(r chi.Router) { r.Use(chistat.Middleware(c)) })

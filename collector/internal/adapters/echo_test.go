@@ -64,7 +64,8 @@ func TestEchoRoutes(t *testing.T) {
 	})
 }
 
-// Echo converts errors into responses after all middleware has returned.
+// Echo converts errors into responses after all middleware has returned. Calls are nevertheless counted with the status
+// that the client gets.
 func TestEchoErrors(t *testing.T) {
 	for _, x := range []struct {
 		name   string
@@ -113,7 +114,7 @@ func TestEchoErrors(t *testing.T) {
 			}
 			var outside error
 			var status int
-			over := make(chan struct{}) // closed when the handler has returned
+			over := make(chan struct{}) // closed when the handler and the middleware have returned
 			e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
 				return func(ec echo.Context) error {
 					defer close(over)
@@ -133,10 +134,10 @@ func TestEchoErrors(t *testing.T) {
 			}
 			wantCounted(t, c, map[string]string{"GET /": counts})
 			if failed := strings.Contains(x.name, "error"); (outside != nil) != failed || handled > 1 {
-				t.Errorf("middleware outside got %v, and the error handler answered %d times", outside, handled)
+				t.Errorf("the outer middleware got %v, and the error handler responded %d times", outside, handled)
 			}
 			if status != x.status {
-				t.Errorf("middleware outside saw %d", status)
+				t.Errorf("the outer middleware read the status %d", status)
 			}
 		})
 	}

@@ -73,7 +73,8 @@ func TestEchoV5Routes(t *testing.T) {
 	})
 }
 
-// A HEAD request has the name of the GET route that handles it, even in a router whose routes change.
+// With AutoHandleHEAD, a HEAD request has the name of the GET route that handles it. With a concurrent router, a route
+// can be added and removed while the service runs. Requests before the addition and after the removal match no route.
 func TestEchoV5CustomRouter(t *testing.T) {
 	c := newCollector(t)
 	e := echo.NewWithConfig(
@@ -97,7 +98,8 @@ func TestEchoV5CustomRouter(t *testing.T) {
 	)
 }
 
-// Echo converts errors into responses after all middleware has returned.
+// Echo converts errors into responses after all middleware has returned. Calls are nevertheless counted with the status
+// that the client gets.
 func TestEchoV5Errors(t *testing.T) {
 	for _, x := range []struct {
 		name   string
@@ -146,7 +148,7 @@ func TestEchoV5Errors(t *testing.T) {
 			}
 			var outside error
 			var status int
-			over := make(chan struct{}) // closed when the handler has returned
+			over := make(chan struct{}) // closed when the handler and the middleware have returned
 			e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
 				return func(ec *echo.Context) error {
 					defer close(over)
@@ -166,10 +168,10 @@ func TestEchoV5Errors(t *testing.T) {
 			}
 			wantCounted(t, c, map[string]string{"GET /": counts})
 			if failed := strings.Contains(x.name, "error"); (outside != nil) != failed || handled > 1 {
-				t.Errorf("middleware outside got %v, and the error handler answered %d times", outside, handled)
+				t.Errorf("the outer middleware got %v, and the error handler responded %d times", outside, handled)
 			}
 			if status != x.status {
-				t.Errorf("middleware outside saw %d", status)
+				t.Errorf("the outer middleware read the status %d", status)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-// Package adapters_test tests the adapters for HTTP frameworks. One table has the tests that all frameworks share, and
+// Package adapters_test tests the adapters for HTTP frameworks. This file has the tests that all frameworks share, and
 // each framework has a file for its special cases. The package is in a separate module, because the module of an
 // adapter must not require the frameworks of other adapters.
 package adapters_test
@@ -27,7 +27,7 @@ var frameworks = []struct {
 	{"chi", chiFramework},
 }
 
-// tests is implemented by each framework. Its methods are the tests that are the same for all frameworks.
+// The interface tests has the tests that are the same for all frameworks. The type framework implements it.
 type tests interface {
 	testAnswers(t *testing.T)
 	testLimits(t *testing.T)
@@ -57,11 +57,11 @@ func TestNilCollector(t *testing.T) {
 type framework[M, H any] struct {
 	middleware func(*collector.Collector, ...httpstat.Option) M
 	recoverer  M
-	before     func(f func()) M           // middleware that calls f first
-	handler    func(h http.HandlerFunc) H // runs h with the framework's writer and request
+	before     func(f func()) M           // returns middleware that calls the function f before the handler
+	handler    func(h http.HandlerFunc) H // returns a handler that runs h with the framework's writer and request
 	service    func(use []M, path string, handle H) http.Handler
-	param      string      // the parameter id in a pattern of the framework, such as :id
-	own        []answer[H] // answers that replace common answers of the same name, and additional answers
+	param      string      // the parameter named id, as patterns of the framework write it: :id or {id}
+	own        []answer[H] // answers that only this framework has, or that replace common answers with the same name
 }
 
 // answer is a way to respond to a request.
@@ -72,17 +72,17 @@ type answer[H any] struct {
 	panics *panics
 }
 
-// panics describes an answer whose handler panics. A recoverer is middleware of the framework that recovers panics. The
-// fields inside and outside are the expected counts if the middleware under test is inside or outside of a recoverer.
-// The field alone is the status that the client gets without a recoverer, or 0 if there is no response.
+// panics describes an answer with a handler that panics. A recoverer is middleware of the framework that recovers
+// panics. The fields inside and outside are the expected counts if the middleware under test runs inside or outside of
+// a recoverer. The field alone is the status that the client gets without a recoverer, or 0 if there is no response.
 type panics struct {
 	inside, outside string
 	alone           int
 }
 
-// testAnswers sends requests for each answer: the answers of the framework, and the common answers that the framework
-// does not override. The service has a recoverer inside or outside of the middleware, or none. Each request is counted
-// once, with the status that the client gets.
+// testAnswers tests each answer of the framework, and each common answer that the framework does not replace. The
+// middleware runs inside of a recoverer, outside of a recoverer, and without a recoverer. Each request must be counted
+// once, and the client must get the expected status.
 func (f framework[M, H]) testAnswers(t *testing.T) {
 	const panicked, aborted = "500: 1, exceptions: 1", "-: 1, exceptions: 1"
 	all := slices.Clone(f.own)
@@ -133,7 +133,7 @@ func (f framework[M, H]) testAnswers(t *testing.T) {
 		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	)
 	for _, x := range all {
-		// An answer that does not panic is counted with its status wherever the middleware is. Without a recoverer, a
+		// An answer that does not panic is counted with its status in each of the three orders. Without a recoverer, a
 		// panic closes the connection, and the call has no code.
 		counted := fmt.Sprintf("%d: 1", x.status)
 		p := cmp.Or(x.panics, &panics{counted, counted, x.status})
@@ -167,8 +167,8 @@ func (f framework[M, H]) testAnswers(t *testing.T) {
 	}
 }
 
-// testLimits tests that a limit on a route refuses requests before inner handlers run, and that the options of httpstat
-// work.
+// testLimits tests that a limit on a route refuses requests before inner handlers run. It also tests that the options
+// of httpstat work.
 func (f framework[M, H]) testLimits(t *testing.T) {
 	c, path := newCollector(t), "/api/users/"+f.param
 	if err := c.SetLimits([]collector.Limit{{Resource: "GET " + path, Count: 0, Origin: "bot"}}); err != nil {
@@ -196,7 +196,7 @@ func (f framework[M, H]) testLimits(t *testing.T) {
 		}
 	}
 	if ran != 2 {
-		t.Errorf("%d requests reached the handlers", ran)
+		t.Errorf("%d requests reached the inner middleware, want 2", ran)
 	}
 	wantCounted(t, c, map[string]string{"GET " + path: "418: 1, blocked: 1, exceptions: 1", "below": "-: 1"})
 	if node := c.Tree().Children()[0]; node.Name() != "http" || len(node.Children()) != 1 ||

@@ -47,7 +47,7 @@ func TestGinRoutes(t *testing.T) {
 			t.Errorf("%s %s: %d, want %d", x.method, x.path, got, x.status)
 		}
 	}
-	// Add a route while the service runs, at a time when gin is not routing.
+	// Add a route while the service runs, at a time when gin handles no request.
 	e.GET("/late/:id", ok)
 	send("GET", "/late/7")
 	wantCounted(t, c, map[string]string{
@@ -72,7 +72,7 @@ var ginFramework = framework[gin.HandlerFunc, gin.HandlerFunc]{
 		return e
 	},
 	param: ":id",
-	// Gin delays a status until the body begins or all handlers have returned.
+	// Gin does not send a status immediately, but when the body begins or when all handlers have returned.
 	own: []answer[gin.HandlerFunc]{
 		{
 			name:   "another status",

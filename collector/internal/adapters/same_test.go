@@ -29,8 +29,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// services has a function for each framework that makes a service from one handler. A service with a nil Collector has
-// no middleware.
+// services has a function for each way to add the middleware to a service. The function makes a service from one
+// handler. If the Collector is nil, the service has no middleware.
 var services = map[string]func(c *collector.Collector, h http.HandlerFunc) http.Handler{
 	"Mux": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
 		mux := http.NewServeMux()
@@ -64,7 +64,8 @@ var services = map[string]func(c *collector.Collector, h http.HandlerFunc) http.
 	"echo 4": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
 		e := echo.New()
 		e.Logger.SetOutput(io.Discard)
-		e.Use(func(next echo.HandlerFunc) echo.HandlerFunc { // outer middleware may install hooks in the response
+		// Outer middleware may install hooks in the response. This middleware does so.
+		e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
 			return func(ec echo.Context) error {
 				ec.Response().Before(func() { ec.Response().Header().Set("X-Before", "1") })
 				return next(ec)
@@ -102,15 +103,15 @@ var services = map[string]func(c *collector.Collector, h http.HandlerFunc) http.
 	},
 }
 
-// notes records the observations of a handler, of the middleware outside of the service, and of the client, which runs
-// concurrently.
+// notes records observations of three kinds: of a handler, of the middleware outside of the service, and of the client.
+// The client runs concurrently with the handler.
 type notes struct {
 	mu            sync.Mutex
 	lines, client []string
 	ended         chan struct{} // receives a value when a request has ended
 }
 
-// got adds a note of the client.
+// got adds an observation of the client.
 func (n *notes) got(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -123,8 +124,8 @@ func (n *notes) add(format string, args ...any) {
 	n.lines = append(n.lines, fmt.Sprintf(format, args...))
 }
 
-// outside returns middleware around the service. After the service has returned, the middleware notes the fields of the
-// request.
+// outside returns middleware around the service. After the service has returned, this middleware notes the fields of
+// the request.
 func (n *notes) outside(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, header := r.Context(), r.Header
@@ -147,10 +148,10 @@ type assigned struct{}
 type behavior struct {
 	name    string
 	handle  func(n *notes, w http.ResponseWriter, r *http.Request)
-	request string                                    // sent by a client, which then reads to the end
-	client  func(t *testing.T, n *notes, addr string) // if not nil, replaces the client that sends request
+	request string                                    // text that the client sends before it reads all responses
+	client  func(t *testing.T, n *notes, addr string) // if not nil, runs instead of the client that sends the request
 	files   bool                                      // the handler may leave files in TMPDIR
-	// Use an HTTP/2 server and its client; request is the body of a POST.
+	// The server and the client use HTTP/2. The field request is then only the body of a POST request.
 	http2 bool
 }
 
@@ -199,17 +200,16 @@ func (b behavior) transcript(t *testing.T, service http.Handler, n *notes) strin
 	)
 }
 
-// sendBytes sends the bytes of request, which may contain several requests, on one connection, and returns all bytes of
-// the responses.
-func sendBytes(t *testing.T, addr, request string) string {
+// sendBytes sends the text of one or several requests on one connection, and returns all bytes of the responses.
+func sendBytes(t *testing.T, addr, requests string) string {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
-	go func() { // the server may respond and close the connection before it has read the whole request
-		_, _ = io.WriteString(c, request)
+	go func() { // concurrently, because the server may close the connection before it has read all requests
+		_, _ = io.WriteString(c, requests)
 	}()
 	var got bytes.Buffer
 	_, _ = io.Copy(&got, c)
@@ -230,12 +230,12 @@ func sendHTTP2(t *testing.T, srv *httptest.Server, body string) string {
 	}
 	defer resp.Body.Close()
 	got, err := io.ReadAll(resp.Body)
-	resp.Header.Del("Date") // the second request may be sent in a later second
+	resp.Header.Del("Date") // the requests with and without the middleware may happen in different seconds
 	return fmt.Sprint(resp.Status, resp.Header, resp.ContentLength, string(got), err, resp.Trailer)
 }
 
-// A service with the middleware behaves exactly like a service without it: clients get the same bytes, the same files
-// are left, and handlers and outer middleware make the same observations.
+// A service with the middleware behaves exactly like a service without it. Clients get the same bytes, the same number
+// of temporary files is left, and handlers and outer middleware make the same observations.
 func TestServiceIsTheSameWithMiddleware(t *testing.T) {
 	for name, service := range services {
 		for _, b := range behaviors {
@@ -256,9 +256,9 @@ func TestServiceIsTheSameWithMiddleware(t *testing.T) {
 				if with != without {
 					t.Errorf("without middleware:\n%s\n\nwith:\n%s", without, with)
 				}
-				counted(t, c) // counted waits until no call is in flight
+				counted(t, c) // waits until no call is in flight
 				if total := c.Inbound().Snapshot(nil).Total; total.Complete == 0 {
-					t.Error("nothing was counted")
+					t.Error("no call was counted")
 				}
 			})
 		}

@@ -24,8 +24,8 @@ func newCollector(t testing.TB) *collector.Collector {
 	return c
 }
 
-// counted waits until all requests have ended, and returns the counts of each resource, such as "200: 2, none: 1,
-// blocked: 1, 1 exception".
+// counted waits until all requests have ended, and returns the counts of each resource. An example of these counts is
+// "200: 2, -: 1, blocked: 1, exceptions: 1". The "-" stands for calls without a code.
 func counted(t testing.TB, c *collector.Collector) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -61,8 +61,8 @@ func wantCounted(t testing.TB, c *collector.Collector, want map[string]string) {
 	}
 }
 
-// serve starts a server, and returns a function that sends a request and returns the status of the response, or 0 if
-// there is none.
+// serve starts a server, and returns a function that sends a request to it. The function returns the status of the
+// response, or 0 if there is no response.
 func serve(t testing.TB, h http.Handler) func(method, path string) int {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(h)
