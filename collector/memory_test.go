@@ -177,7 +177,7 @@ func TestLimitsApplyWithoutMemory(t *testing.T) {
 	})
 }
 
-// Every call is counted once in each view that includes it, even if there is no memory for its leaf.
+// Every call is counted once in each view that includes the call, even if there is no memory for the leaf of the call.
 func TestTotalsWithoutMemory(t *testing.T) {
 	c, f := exhausted(t)
 	root, inbound := c.Tree().View().Snapshot(nil).Total.Pass, int64(0)
@@ -278,7 +278,7 @@ func TestMemoryOfCallsInFlight(t *testing.T) {
 	const calls = 60_000 // more calls than Collector.running has slots
 	for name, x := range map[string]struct {
 		limits []collector.Limit
-		name   string // resource of the calls: "a" has a leaf; "over" gets no memory, so its calls overflow
+		name   string // resource of the calls; there is no memory for the resource "over"
 		trace  bool
 		handle bool
 		least  int64 // lower bound for all calls in flight together, in bytes

@@ -115,7 +115,7 @@ func TestReloadKeepsUsedQuota(t *testing.T) {
 	}
 }
 
-// After a change of limits, the calls in flight of overflowing names still count.
+// After a change of limits, the limits on concurrency still count the earlier calls in flight of overflowing names.
 func TestReloadKeepsCallsInFlight(t *testing.T) {
 	c, _ := crowded(t, 5)
 	bot := collector.Limit{Resource: "*", Origin: "bot", Grade: collector.Concurrency, Count: 4}
@@ -404,7 +404,7 @@ func TestOwnLimiterKeepsSharedPasses(t *testing.T) {
 	exit(pass(c, "a", 1))
 	f.add(4900 * ms)
 	exit(pass(c, "x", 4)) // "a" has the only slot for a limiter, so "x" uses the shared quota
-	f.add(200 * ms)       // "a" is idle, so "x" can get its own quota
+	f.add(200 * ms)       // at 5.1 s, "a" is idle, so "x" can get its own quota
 	c.Seal()
 	if n := len(pass(c, "x", 9)); n != 1 {
 		t.Errorf("%d more passed, want 1", n)
@@ -413,7 +413,7 @@ func TestOwnLimiterKeepsSharedPasses(t *testing.T) {
 
 // One goroutine replaces the limits while other goroutines make calls of all kinds. The second run also removes all
 // limits periodically. In the first run, a name never has more calls in flight than the limit allows. After all calls
-// of both runs have exited, no limit counts a call in flight.
+// of a run have exited, no limit counts a call in flight.
 func TestLimitsAreReplacedUnderWriters(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("removed %t", removed), func(t *testing.T) { limitsUnderWriters(t, removed) })

@@ -181,7 +181,7 @@ func TestRegressionTheTreeFillsUp(t *testing.T) {
 }
 
 // Regression: if there was no memory for the leaf of a call, the call was recorded for the origin Other. The limit on
-// the call's own origin then did not apply to it.
+// the call's own origin then did not apply to the call.
 func TestRegressionALimitIsEscapedWhenLeavesAreFull(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 10)})
 	limit(t, c, collector.Limit{Resource: "a", Origin: "bad", Count: 1})

@@ -17,8 +17,8 @@ import (
 )
 
 // A call hangs, while other calls of the same resource end quickly. The hanging call has no response time yet, but
-// Oldest lists it. The sum of the ages of all calls in flight includes the hanging call. The metric
-// in_flight_oldest_seconds reports its age.
+// Oldest lists it. The sum of the ages of all calls in flight includes the age of the hanging call, and the metric
+// in_flight_oldest_seconds reports this age.
 func TestOldestListsHangingCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})

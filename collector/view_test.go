@@ -324,7 +324,7 @@ func TestSecondsByTheWallClock(t *testing.T) {
 			}
 			var h node.Histogram
 			whole := v.Histogram(from, to, &h)
-			recent := len(want) == 0 || want[0] >= 3670 // only the histograms since second 3670 are kept
+			recent := len(want) == 0 || want[0] >= 3670 // the last 60 histograms are kept, since second 3670
 			if recent && h.Count() != sum || whole != (recent && span[1] <= last+1 || span[0] > span[1]) {
 				t.Errorf("histogram from %d to %d: %d (%t), want %d", span[0], span[1], h.Count(), whole, sum)
 			}

@@ -176,8 +176,8 @@ func TestRetiredResourcesAreRemoved(t *testing.T) {
 	}
 }
 
-// Random steps set limits, register names, retire names and make calls, first in sequence and then concurrently. After
-// these steps, each name has the limits that match it: first the limits on QPS, and otherwise in the order of
+// Random steps set limits, register names, retire names and make calls, first in sequence and then concurrently. Each
+// name must then have the limits that match it. Limits on QPS come first, and otherwise the order is the order in
 // SetLimits.
 func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 	for seed := range uint64(40) {

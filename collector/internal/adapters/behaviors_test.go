@@ -74,10 +74,10 @@ func onlyFirst(w http.ResponseWriter, r *http.Request) bool {
 
 type handlerFunc = func(n *notes, w http.ResponseWriter, r *http.Request)
 
-// below makes the handler of a behavior from a function. This function returns an http.Handler, which then handles the
-// request.
-func below(make func(n *notes) http.Handler) handlerFunc {
-	return func(n *notes, w http.ResponseWriter, r *http.Request) { make(n).ServeHTTP(w, r) }
+// below returns the handler of a behavior. For each request, it calls newHandler, and the returned http.Handler serves
+// the request.
+func below(newHandler func(n *notes) http.Handler) handlerFunc {
+	return func(n *notes, w http.ResponseWriter, r *http.Request) { newHandler(n).ServeHTTP(w, r) }
 }
 
 // closeNotifier is the same interface as http.CloseNotifier. Linters report uses of http.CloseNotifier, because it is

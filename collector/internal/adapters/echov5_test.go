@@ -64,7 +64,7 @@ func TestEchoV5Routes(t *testing.T) {
 			t.Errorf("%s %s: %d, want %d", x.method, x.path, got, x.status)
 		}
 	}
-	e.GET("/late/:id", ok) // add a route after the first requests, at a time when echo is not routing
+	e.GET("/late/:id", ok) // add a route after the first requests, at a time when echo handles no request
 	send("GET", "/late/7")
 	wantCounted(t, c, map[string]string{
 		"GET /users/:id": "200: 2", "PUT /any": "200: 1", "GET /api/v1/files/*": "200: 1", "GET /away": "302: 1",

@@ -133,7 +133,7 @@ func (f framework[M, H]) testAnswers(t *testing.T) {
 		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	)
 	for _, x := range all {
-		// An answer that does not panic is counted with its status in each of the three orders. Without a recoverer, a
+		// An answer that does not panic is counted with its status in all three orders below. Without a recoverer, a
 		// panic closes the connection, and the call has no code.
 		counted := fmt.Sprintf("%d: 1", x.status)
 		p := cmp.Or(x.panics, &panics{counted, counted, x.status})

@@ -29,7 +29,7 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// services has a function for each way to add the middleware to a service. The function makes a service from one
+// services has a function for each way to add the middleware to a service. Each function makes a service from one
 // handler. If the Collector is nil, the service has no middleware.
 var services = map[string]func(c *collector.Collector, h http.HandlerFunc) http.Handler{
 	"Mux": func(c *collector.Collector, h http.HandlerFunc) http.Handler {
