@@ -103,7 +103,8 @@ func exhausted(t *testing.T, limits ...collector.Limit) (*collector.Collector, *
 }
 
 // If there is no memory for the leaf of a call, the resource Other records the call. The limits on the call's own name
-// still apply. They count the calls of the name that Other records, and the calls that the name's own resource records.
+// still apply. They count all calls of this name together: calls recorded for Other, and calls recorded for the name's
+// own resource.
 func TestLimitsApplyWithoutMemory(t *testing.T) {
 	// options returns the options of call n. There are 6 combinations of options, and each needs its own leaf.
 	options := func(n int) []collector.CallOption {

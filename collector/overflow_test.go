@@ -232,8 +232,8 @@ func TestFirstLimitCountsCallsInFlight(t *testing.T) {
 	}
 }
 
-// A prioritized call of an overflowing name waits for the next bucket. A limit on concurrency counts the call while it
-// waits. If its context is canceled, the limit no longer counts the call.
+// A prioritized call of an overflowing name waits for the next bucket. A limit on concurrency counts the call during
+// this wait. If the context of the call is canceled, the limit no longer counts the call.
 func TestWaitingCallsOfOverflowingNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{MaxResources: 4})

@@ -152,9 +152,9 @@ func TestRegressionEntrancesBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// Regression: a resource had two nodes. One was below the entrance of its caller. The other was below the entrance
-// Other, for calls without memory for their leaf. Calls alternated between the two nodes. Each of these calls created a
-// new edge, until the tree was full.
+// Regression: a resource had two nodes. The first was below the entrance of its caller. The second was below the
+// entrance Other, for calls without memory for a leaf. Calls alternated between the two nodes. Each of these calls
+// created a new edge, until the tree was full.
 func TestRegressionTheTreeFillsUp(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 100)})
 	ctx, p, _ := c.Enter(t.Context(), "parent", collector.Origin("a"))
@@ -439,7 +439,8 @@ func TestRegressionErrOfContextPanickedOrReturnedNil(t *testing.T) {
 
 // Regression: a caller kept a handle, and the resource of the handle was retired. A call through the handle found the
 // table full, and switched the handle to _other. Later calls through the handle were recorded for _other as long as
-// _other was busy. This happened even if the table had a free slot again, or if the handle's name had a new resource.
+// _other was busy. This happened even after the table had a free slot again, and even after the handle's name had a new
+// resource.
 func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 	for name, registered := range map[string]bool{"free slot": false, "new resource": true} {
 		c, f := clocked(

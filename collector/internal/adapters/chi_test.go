@@ -76,8 +76,8 @@ var chiRequests = []chiRequest{
 	{"MADEUP", "/users/7", 405, httpstat.Unmatched},
 }
 
-// checkChi sends each request to a new service, and compares the response and the resource of the request with the
-// expected ones.
+// checkChi sends each request to a new service. It compares the status of the response and the resource of the call
+// with the expected ones.
 func checkChi(t *testing.T, handler func(c *collector.Collector) http.Handler, requests []chiRequest) {
 	t.Helper()
 	for _, x := range requests {
