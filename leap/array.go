@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The span of a ring must be from MinSpan to MaxSpan. A bucket must be at least MinLength long.
+// A ring covers a span from MinSpan to MaxSpan. Each of its buckets is at least MinLength long.
 const (
 	MinSpan   = 10 * time.Millisecond
 	MaxSpan   = time.Hour
@@ -30,18 +30,18 @@ type Array[B any] struct {
 	newest int64 // index of the newest bucket; undefined while slots is nil
 }
 
-// slot holds a bucket and its index. The two always change together.
+// slot holds a bucket and its index. Both fields always change together.
 type slot[B any] struct {
 	index  int64
 	bucket B
 }
 
-// vacant is the index of an unused slot. No time has this index, so lookups skip unused slots.
+// vacant is the index in a slot that has never held a bucket. No time has this index, so no lookup finds such a slot.
 const vacant = math.MinInt64
 
-// NewArray returns a ring of n buckets that cover span. The span must be from [MinSpan] to [MaxSpan]. The number n must
-// be at least 1 and divide span evenly, and each bucket must be at least [MinLength] long. The error names every
-// invalid argument.
+// NewArray returns a ring of n buckets that together cover the given span. The span must be from [MinSpan] to
+// [MaxSpan]. The number n must be at least 1 and divide the span evenly, and each bucket must be at least [MinLength]
+// long. The error names every invalid argument.
 func NewArray[B any](span time.Duration, n int) (Array[B], error) {
 	var errs []error
 	if span < MinSpan || span > MaxSpan {
@@ -76,9 +76,9 @@ func (a *Array[B]) Start(t time.Duration) time.Duration {
 	return time.Duration(a.Index(t)) * a.length
 }
 
-// Open returns the bucket that covers t, or the newest bucket if t is before the newest one. If the bucket that covers
-// t is newer than all others, Open first clears the slot of that bucket, which may hold an old bucket. The returned
-// bucket is then empty.
+// Open returns the bucket that covers t. If t is before the newest bucket, Open returns the newest bucket instead. If
+// the ring does not yet contain the bucket that covers t, Open clears the slot of that bucket, which may hold an old
+// bucket, and returns the empty bucket.
 func (a *Array[B]) Open(t time.Duration) *B {
 	index := a.Index(t)
 	if a.slots == nil {
@@ -98,8 +98,8 @@ func (a *Array[B]) Open(t time.Duration) *B {
 
 // At returns the bucket that covers t, or nil if the ring does not contain that bucket. A bucket is in the ring from
 // its first Open until a newer bucket takes its slot. At may therefore return a bucket that is older than the span of
-// the ring. For a time within the span, nil means that the bucket was never opened. The owner of the ring can treat
-// such a bucket as empty, because the owner writes only to buckets that it has opened.
+// the ring. If t is within the span that ends with the newest bucket, nil means that the bucket was never opened. The
+// owner of the ring can treat such a bucket as empty, because the owner writes only to buckets that it has opened.
 func (a *Array[B]) At(t time.Duration) *B {
 	if a.slots == nil {
 		return nil
@@ -111,12 +111,13 @@ func (a *Array[B]) At(t time.Duration) *B {
 	return nil
 }
 
-// Window iterates over the buckets of a window, oldest first. It yields the start of each bucket and the bucket. The
-// window ends with the bucket that covers now. Its length L is the parameter span, rounded down to whole buckets, and
-// at most the span of the ring. The window contains the opened buckets that start in (Start(now) - L, Start(now)]. The
-// interval is half open: the window does not contain the bucket that starts exactly L before the last one.
+// Window iterates over the buckets of a window, oldest first. It yields the start of each bucket and the bucket itself.
+// The window ends with the bucket that covers the time now. The length L of the window is the parameter span, rounded
+// down to whole buckets, and at most the span of the ring. The window contains the opened buckets that start in
+// (Start(now) - L, Start(now)]. The interval is half open: the window does not contain the bucket that starts exactly L
+// before the last bucket of the window.
 //
-//	length 0.5 s, span 1 s, now = 1.2 s
+//	buckets of 0.5 s, span 1 s, now = 1.2 s
 //
 //	        0.0       0.5       1.0       1.5
 //	         +---------+---------+---------+

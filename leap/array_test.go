@@ -46,7 +46,7 @@ func TestNewArrayNamesEveryInvalidArgument(t *testing.T) {
 		}
 		for _, part := range tc.want {
 			if err == nil || !strings.Contains(err.Error(), part) {
-				t.Errorf("NewArray(%v, %d): error %v does not say %q", tc.span, tc.n, err, part)
+				t.Errorf("NewArray(%v, %d): error %v does not contain %q", tc.span, tc.n, err, part)
 			}
 		}
 	}
@@ -84,8 +84,8 @@ func window(a *leap.Array[int], now, span time.Duration) (starts []time.Duration
 	return starts, sum
 }
 
-// Window leaves out a bucket that is exactly one span old. Sentinel includes such a bucket, because it drops a bucket
-// only when the bucket is older than the interval.
+// Window leaves out a bucket that is exactly one span old. Sentinel includes such a bucket, because Sentinel drops a
+// bucket only when the bucket is older than the interval.
 func TestWindowIsHalfOpen(t *testing.T) {
 	a := newArray(t, time.Second, 2)
 	*a.Open(0) += 5
@@ -113,7 +113,7 @@ func TestWindowIsOldestFirstAndSkipsTheFuture(t *testing.T) {
 	}
 	starts, _ = window(a, 1250*ms, time.Minute)
 	if want := []time.Duration{500 * ms, 750 * ms, 1000 * ms, 1250 * ms}; !slices.Equal(starts, want) {
-		t.Errorf("a longer span than the ring's: %v, want %v", starts, want)
+		t.Errorf("window of a minute at 1.25s starts at %v, want %v", starts, want)
 	}
 	if starts, _ = window(newArray(t, time.Second, 4), 0, time.Second); starts != nil {
 		t.Errorf("an unused ring has buckets at %v", starts)
@@ -137,14 +137,14 @@ func TestAtKeepsABucketUntilItsSlotIsNeeded(t *testing.T) {
 		t.Error("an unused ring has a bucket")
 	}
 	*a.Open(0) = 7
-	*a.Open(101 * time.Second) = 8 // slot 1
+	*a.Open(101 * time.Second) = 8 // uses slot 1, because 101 mod 4 = 1
 	if b := a.At(0); b == nil || *b != 7 {
 		t.Errorf("bucket 0 is %v after a jump that did not need its slot", b)
 	}
 	if a.At(time.Second) != nil {
 		t.Error("second 1 was never opened")
 	}
-	*a.Open(104 * time.Second) = 9 // slot 0
+	*a.Open(104 * time.Second) = 9 // uses the slot of bucket 0, because 104 mod 4 = 0
 	if a.At(0) != nil || *a.At(101 * time.Second) != 8 {
 		t.Error("bucket 0 should be replaced, and bucket 101 kept")
 	}
@@ -153,6 +153,6 @@ func TestAtKeepsABucketUntilItsSlotIsNeeded(t *testing.T) {
 func TestLengthAndSpan(t *testing.T) {
 	a := newArray(t, time.Minute, 60)
 	if a.Length() != time.Second || a.Span() != time.Minute {
-		t.Errorf("a minute in 60 is buckets of %v, together %v", a.Length(), a.Span())
+		t.Errorf("60 buckets in a minute: length %v, span %v", a.Length(), a.Span())
 	}
 }

@@ -7,28 +7,28 @@ import "time"
 // zero Reading is the start of the monotonic clock.
 type Reading time.Duration
 
-// Sub returns the time from the reading o to r. It is negative if r is earlier than o.
+// Sub returns the time from the reading o to r. The time is negative if r is earlier than o.
 func (r Reading) Sub(o Reading) time.Duration { return time.Duration(r - o) }
 
-// Add returns the reading d after r.
+// Add returns the reading that is d later than r.
 func (r Reading) Add(d time.Duration) Reading { return r + Reading(d) }
 
-// String formats the time from the start of the monotonic clock to r.
+// String formats r as the time since the start of the monotonic clock.
 func (r Reading) String() string { return time.Duration(r).String() }
 
 // Clock holds the clocks that a Timeline reads. If Mono and Wall are both nil, the Timeline reads the machine's clocks.
 type Clock struct {
-	// Mono returns the monotonic clock, as the time since an arbitrary start. The value must never go back.
+	// Mono reads the monotonic clock, as the time since an arbitrary start. The result must never decrease.
 	Mono func() time.Duration
-	// Wall returns the wall clock, which may jump in either direction.
+	// Wall reads the wall clock, which may jump in either direction.
 	Wall func() time.Time
-	// StartAfter is a wall-clock second, for example the last one in the metric log of an earlier process. A second
-	// whose name is not later than StartAfter is marked [Second.Repeat] and must not be exported. The zero Time sets no
-	// limit.
+	// StartAfter is a wall-clock time, for example the last second in the metric log of an earlier process. If the name
+	// of a second is not later than StartAfter, the Timeline marks the second as [Second.Repeat], and the second must
+	// not be exported. The zero Time marks no second.
 	StartAfter time.Time
 }
 
-// Now reads the monotonic clock. It costs half as much as time.Now, which reads both clocks.
+// Now reads the monotonic clock. It costs half as much as time.Now, which also reads the wall clock.
 func (t *Timeline) Now() Reading {
 	if t.clock.Mono != nil {
 		return Reading(t.clock.Mono())

@@ -4,7 +4,8 @@
 // An [Array] is Sentinel's LeapArray: a ring of n buckets of equal length. The bucket that covers a time t has the
 // index floor(t / length). The ring stores it, together with its index, in the slot with the number index mod n. A
 // bucket stays in its slot until a newer bucket needs the slot. A lookup therefore compares the index in the slot with
-// the index of t: if they differ, the slot holds another bucket. No goroutine has to clear old buckets:
+// the index of t: if the two indexes differ, the slot holds another bucket. No goroutine has to clear old buckets. The
+// drawing shows a ring of four buckets at 3.7 s:
 //
 //	          t = 3.7 s, length 0.5 s, n = 4          index 7 = floor(3.7 / 0.5), slot 3 = 7 mod 4
 //
@@ -14,11 +15,11 @@
 //	        +---------+---------+---------+---------+
 //	start      2.0 s     2.5 s     3.0 s     3.5 s
 //
-//	at 4.0 s the index becomes 8: slot 0 is cleared and gets index 8 before the first write
+//	at 4.0 s, bucket 8 opens: before the first write to it, slot 0 = 8 mod 4 is cleared and gets index 8
 //
 // A [Timeline] provides the times. It counts seconds on the monotonic clock, which never goes back. The number of a
-// second is its index. Each second also has a name: the wall-clock second that it represents. The wall clock may jump,
-// and then the names jump, too:
+// second is its index. Each second also has a name: the wall-clock second that it represents. If the wall clock is set
+// forward, the names jump forward, too. Smaller differences are corrected by shorter or longer seconds:
 //
 //	monotonic clock   |---- 1 s ----|---- 1 s ----|---- 1 s ----|--- 0.99 s --|     Reading
 //	index                   100           101           102           103
@@ -42,5 +43,5 @@
 //
 // An Array has no lock; its owner must provide one. Times are exact to the nanosecond from 1833 to 2106. A Timeline
 // that starts outside of this range takes the nearer end of the range as its first index. The names of its seconds are
-// correct.
+// correct anyway.
 package leap

@@ -28,20 +28,21 @@ func (t *Timeline) WallTime(index int64) (time.Time, bool) {
 }
 
 // WallTimeAtOrAfter returns the name of the second with this index. If that second has no valid name, it returns the
-// name of the first later second with a valid name. [Timeline.IndexAtOrAfter] is the inverse function. A future second
-// gets the name that it will have if the wall clock does not step before that second.
+// name of the first later second with a valid name. [Timeline.IndexAtOrAfter] is the inverse function. For a future
+// second, WallTimeAtOrAfter returns the name that the second will have if the wall clock does not step before that
+// second.
 //
-// When the wall clock steps, the timeline forgets names that are more than two hours old. For a second whose name is
-// forgotten, and for a second before the first one, WallTimeAtOrAfter returns the oldest name that the timeline
-// remembers.
+// When the wall clock steps, the timeline forgets names that are more than two hours old. If the name of the second is
+// forgotten, or if the second is before the first second of the timeline, WallTimeAtOrAfter returns the oldest valid
+// name that the timeline remembers.
 func (t *Timeline) WallTimeAtOrAfter(index int64) time.Time {
 	r := t.runOf(index)
 	return time.Unix(max(r.name+max(index-r.index, 0), r.floor+1), 0).UTC()
 }
 
 // runOf returns the run that contains the second with this index. If the timeline has dropped that run, runOf returns
-// the oldest run that it still has, which begins after the second. The search starts with the newest run, because most
-// callers ask for recent seconds.
+// the oldest remaining run, which begins after the second. The search starts with the newest run, because most callers
+// ask for recent seconds.
 func (t *Timeline) runOf(index int64) run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,13 +53,13 @@ func (t *Timeline) runOf(index int64) run {
 	return t.runs[i]
 }
 
-// IndexAtOrAfter returns the index of the first second whose name is not before at, a wall-clock time. It skips seconds
-// without a valid name. For a future time it returns the index that the second will have if the wall clock does not
-// step before that time. If at is before all names that the timeline remembers, IndexAtOrAfter returns the index of the
-// oldest second with a valid name. [Timeline.WallTimeAtOrAfter] documents how long names are remembered.
-func (t *Timeline) IndexAtOrAfter(at time.Time) int64 {
-	name := min(max(at.Unix(), -1<<60), 1<<60) // keeps all sums within an int64
-	if at.Nanosecond() > 0 {
+// IndexAtOrAfter returns the index of the first second with a valid name at or after wallTime. For a future wallTime it
+// returns the index that the second will have if the wall clock does not step before wallTime. If wallTime is before
+// all names that the timeline remembers, IndexAtOrAfter returns the index of the oldest second with a valid name.
+// [Timeline.WallTimeAtOrAfter] documents how long names are remembered.
+func (t *Timeline) IndexAtOrAfter(wallTime time.Time) int64 {
+	name := min(max(wallTime.Unix(), -1<<60), 1<<60) // limited so that the sums below do not overflow
+	if wallTime.Nanosecond() > 0 {
 		name++
 	}
 	t.mu.Lock()
@@ -70,24 +71,24 @@ func (t *Timeline) IndexAtOrAfter(at time.Time) int64 {
 			return index
 		}
 	}
-	return 0 // unreachable: the loop returns at the last run
+	return 0 // unreachable: the loop returns in its last iteration at the latest
 }
 
-// LineTime returns the line time at the reading now: s.Index seconds, plus the fraction of s that has elapsed. For a
-// reading before s it returns the start of s, and for a reading after s the last instant of s. The result is a
-// time.Duration and not a Reading, because an [Array] takes times since an epoch.
+// LineTime returns the line time at the reading now. The line time consists of s.Index seconds and the elapsed fraction
+// of s. For a reading before s, LineTime returns the start of s. For a reading after s, it returns the last instant of
+// s. The result is a time.Duration and not a Reading, because an [Array] takes times since an epoch.
 func (s Second) LineTime(now Reading) time.Duration {
 	length := s.End.Sub(s.Start)
 	part := min(max(now.Sub(s.Start), 0), length-1)
 	return time.Duration(s.Index)*time.Second + part*time.Second/length
 }
 
-// ReadingAt is the inverse of LineTime: it returns the first reading whose line time is not before the parameter line.
-// line must not be before the start of s. For the end of s, ReadingAt returns s.End. For a later line time the result
-// is an estimate, which assumes that the seconds after s have the usual length.
-func (s Second) ReadingAt(line time.Duration) Reading {
+// ReadingAt is the inverse of LineTime: it returns the first reading whose line time is not before lineTime. The
+// parameter lineTime must not be before the start of s. If lineTime is the end of s, ReadingAt returns s.End. For a
+// later lineTime the result is an estimate, which assumes that the seconds after s have the usual length.
+func (s Second) ReadingAt(lineTime time.Duration) Reading {
 	length := s.End.Sub(s.Start)
-	part := line - time.Duration(s.Index)*time.Second
+	part := lineTime - time.Duration(s.Index)*time.Second
 	if part > time.Second {
 		return s.End.Add(part - time.Second)
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// uniqueNames fails the test unless the valid names of the seconds with indexes from first to last ascend.
+// uniqueNames checks the seconds with the indexes from first to last. The test fails if their valid names do not
+// ascend.
 func uniqueNames(t *testing.T, l *leap.Timeline, first, last int64) {
 	t.Helper()
 	var latest time.Time
@@ -18,14 +19,14 @@ func uniqueNames(t *testing.T, l *leap.Timeline, first, last int64) {
 			continue
 		}
 		if !name.After(latest) {
-			t.Fatalf("second %d has the name %v, an earlier second %v", i-first, name, latest)
+			t.Fatalf("second %d has the name %v, an earlier second has %v", i-first, name, latest)
 		}
 		latest = name
 	}
 }
 
 // In an idle gap no goroutine calls At, but the seconds of the gap have names. If the wall clock is set back to a time
-// within the gap, the Timeline marks later seconds with names of the gap as repeats.
+// within the gap, later seconds get names of the gap again. The Timeline marks these seconds as repeats.
 func TestClockSetBackIntoAnIdleGap(t *testing.T) {
 	c := &clocks{mono: time.Hour}
 	l := newLine(c)
@@ -67,7 +68,7 @@ func TestNamesAscendAtRandom(t *testing.T) {
 			if name, ok := l.WallTime(s.Index); ok == s.Repeat || ok && name.Unix() != s.Name {
 				t.Fatalf("seed %d: %+v has the name %v, %v", seed, s, name, ok)
 			}
-			if s.Index-first < 6000 { // names are kept for 7200 s, so the first one is still known
+			if s.Index-first < 6000 { // names are kept for 7200 s, so all names are still known
 				uniqueNames(t, l, first, s.Index)
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// For each threshold of the difference between wall clock and names, the test uses two values of the wall clock that
-// are a nanosecond apart, one on either side of the threshold. It checks how the Timeline follows each value.
+// The Timeline ignores, slews or follows a difference between the wall clock and the names. Thresholds separate these
+// cases. The table has two differences for each threshold, one on either side, a nanosecond apart.
 func TestThresholdsOfTheWallClock(t *testing.T) {
 	for name, tc := range map[string]struct {
 		diff   time.Duration // lead of the wall clock over the name of the next second
@@ -63,7 +63,7 @@ func TestPauseBetweenTheClocksIsNotAStep(t *testing.T) {
 	})
 	first := l.At(c.now())
 	for i := range int64(10) {
-		pauses = int(i % 3) // after at most two pauses, the third attempt of readClocks succeeds
+		pauses = int(i % 3) // readClocks makes three attempts, so it tolerates two pauses
 		c.pass(time.Second)
 		l.At(c.now())
 	}
@@ -73,24 +73,24 @@ func TestPauseBetweenTheClocksIsNotAStep(t *testing.T) {
 	}
 }
 
-// Idle seconds, in which no goroutine calls At, have names, too. If the wall clock steps back, later seconds with the
-// names of idle seconds are marked as repeats.
+// In idle seconds no goroutine calls At, but idle seconds have names, too. If the wall clock steps back, later seconds
+// may get these names again. The Timeline marks such seconds as repeats.
 func TestNamesOfIdleSecondsAreNotRepeated(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
 	first := l.At(c.now())
 	c.pass(100 * time.Second)
 	c.step(-10 * time.Minute)
-	s := l.At(c.now()) // names 1 to 99 belong to the idle seconds
+	s := l.At(c.now()) // the 99 idle seconds have the names first.Name+1 to first.Name+99
 	for s.Name < first.Name+99 {
 		c.pass(time.Second)
 		if s = l.At(c.now()); s.Name <= first.Name+99 && !s.Repeat {
-			t.Fatalf("name %d is given twice", s.Name-first.Name)
+			t.Fatalf("the name %d is used twice, but the second is not marked as a repeat", s.Name-first.Name)
 		}
 	}
 	c.pass(time.Second)
 	if s = l.At(c.now()); s.Repeat {
-		t.Errorf("name %d is marked as repeated", s.Name-first.Name)
+		t.Errorf("the name %d is new, but the second is marked as a repeat", s.Name-first.Name)
 	}
 }
 

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// These constants are the parameters of the clock discipline. The clock discipline is the set of rules by which the
-// names of seconds follow the wall clock; see [Timeline]. A difference is the distance between the wall clock and the
-// names.
+// These constants are the parameters of the rules by which the names of seconds follow the wall clock; see [Timeline].
+// In their comments, a difference is the time between the wall clock and the name of a second.
 const (
 	// stepThreshold is the smallest difference that is treated as a step of the wall clock. Smaller differences are
 	// drift.
@@ -20,9 +19,10 @@ const (
 	deadband = time.Millisecond
 	// maxLead is the largest lead of names over the wall clock. Prometheus rejects samples at twice this lead.
 	maxLead = 5 * time.Minute
-	// keptNames is the shortest time, in seconds, for which the names of an ended run are kept; see startRun.
+	// keptNames is the minimum time, in seconds, for which startRun keeps the names of an ended run.
 	keptNames = 2 * 3600
-	// lastReading, firstIndex and lastIndex bound times, so that sums of times do not overflow an int64 of nanoseconds.
+	// lastReading limits readings. firstIndex and lastIndex limit the index of the first second. With these limits,
+	// sums of times do not overflow an int64 of nanoseconds.
 	lastReading = Reading(1) << 62
 	lastIndex   = int64(1) << 32
 	firstIndex  = -lastIndex
@@ -34,7 +34,7 @@ const (
 // Seconds are measured by the monotonic clock. A jump of the wall clock therefore changes neither the order of seconds
 // nor their length. Each second has a name: the wall-clock second that it represents. A second gets its name when it
 // opens, and the name never changes. At the start, seconds begin together with the seconds of the wall clock. Whenever
-// a second opens, the Timeline compares its name with the wall clock:
+// a second opens, the Timeline compares the name of this second with the wall clock:
 //
 //   - A difference of up to a millisecond is ignored.
 //
@@ -50,21 +50,20 @@ const (
 //     probably used before. Exported names must ascend and be unique. The Timeline therefore marks seconds as
 //     [Second.Repeat] until a name is later than all earlier names.
 //
-// The actions, by the difference between the wall clock and the name:
+// The drawing shows what the names do, by the difference between the wall clock and the name:
 //
 //	   wall clock behind                              wall clock ahead
 //	<------------|----------------|---------|----|----|---------|------------->
 //	          -5 min            -1 s      -1 ms  0  1 ms       1 s
-//	 use wall       continue,       slew     ignore    slew       skip names
-//	 clock, repeat  slew back
+//	  jump back    continue, slew     slew    ignore     slew     jump ahead
 //
-// Timeline is safe for concurrent use. Within a second, At costs one atomic load. Once a second, one caller reads the
-// wall clock under a lock.
+// Timeline is safe for concurrent use. Within a second, At costs one atomic load. Once a second, one call of At
+// reads the wall clock under a lock.
 //
-// Limitations: slewing corrects a difference of several minutes in hours. A skipped name has no record, and the record
-// of a repeated second is not exported. [Health] counts steps and repeated seconds.
+// Limitations: slewing takes hours to correct a difference of several minutes. A skipped name has no record, and the
+// record of a repeated second is not exported. [Health] counts steps and repeated seconds.
 type Timeline struct {
-	anchor time.Time // when the Timeline was created: its readings start here; unused if clock has functions
+	anchor time.Time // creation time, the zero of the machine's monotonic readings; unused if clock has functions
 	clock  Clock
 
 	open atomic.Pointer[Second] // the open second; replaced under mu
@@ -81,8 +80,8 @@ type Second struct {
 	Index int64
 	// Name is the Unix time of the wall-clock second that this second represents.
 	Name int64
-	// Repeat reports that Name must not be exported. There are two reasons. The wall clock was set back, so that an
-	// earlier second already had this name or a later name; or Name is not later than Clock.StartAfter.
+	// Repeat reports that Name must not be exported. It is set in two cases: if the wall clock was set back, and an
+	// earlier second had this name or a later name; or if Name is not later than Clock.StartAfter.
 	Repeat bool
 	// Start and End are readings of the monotonic clock. The second contains the readings in [Start, End).
 	Start, End Reading
@@ -90,9 +89,9 @@ type Second struct {
 
 // Health reports how a Timeline follows the wall clock.
 type Health struct {
-	// Steps counts the steps of the wall clock. Whenever a second opens, the Timeline compares its name with the wall
-	// clock. If the difference has changed by a second or more since the previous comparison, the wall clock has
-	// stepped.
+	// Steps counts the steps of the wall clock. Whenever a second opens, the Timeline computes the difference between
+	// the wall clock and the name of this second. If the difference has changed by a second or more since the second
+	// before, the wall clock has stepped.
 	Steps int64
 	// Repeated counts the seconds that are marked [Second.Repeat].
 	Repeated int64
@@ -106,7 +105,7 @@ type Health struct {
 // a name from the wall clock. If the wall clock is never stepped, the timeline has a single run.
 type run struct {
 	index, name int64 // index and name of the first second
-	floor       int64 // latest name before the run; seconds of the run up to this name are repeats
+	floor       int64 // latest name before the run; seconds of the run with names up to floor are repeats
 }
 
 // NewTimeline returns a Timeline that starts in the current second of the wall clock. If that second is not later than
@@ -156,8 +155,8 @@ const MaxSecond = time.Second + maxSlew
 // Current returns the open second and the time left until its end, which is positive and at most [MaxSecond].
 //
 // To sleep until the next second, sleep for this time. Do not compute the time from [Timeline.Now] and [Timeline.At].
-// The goroutine may be suspended between the two calls. At then returns a later second than the one of the reading, and
-// the time from the reading to the end of this second includes the suspension.
+// Between these two calls, the goroutine may be suspended, and another goroutine may open a later second. At then
+// returns this later second, and the time from the reading to the end of the second includes the suspension.
 func (t *Timeline) Current() (s Second, left time.Duration) {
 	now := t.Now()
 	s = t.At(now)
@@ -170,17 +169,17 @@ func (t *Timeline) advance(now Reading) Second {
 	defer t.mu.Unlock()
 	s := *t.open.Load()
 	now = min(now, t.Now(), lastReading)
-	for now >= s.End { // again if slewing shortened the new second so that it ends before now
+	for now >= s.End { // repeats if slewing has shortened the new second so much that it has ended, too
 		s = t.next(s, now)
 	}
 	t.open.Store(&s)
 	return s
 }
 
-// next returns the second that opens after the open second s. s must have ended by the reading now. Usually the result
-// contains now. If no goroutine called At for some seconds after s, next skips these seconds: they have indexes,
-// names and the usual length, but are never open. If slewing shortens the result so much that it ends before now,
-// advance calls next again.
+// next returns the second that opens after the open second s. s must have ended by the reading now. Usually the
+// returned second contains now. If no goroutine called At for some seconds after s, next skips these seconds: they have
+// indexes, names and the usual length, but are never open. If slewing shortens the returned second so much that it ends
+// before now, advance calls next again.
 func (t *Timeline) next(s Second, now Reading) Second {
 	idle := int64(now.Sub(s.End) / time.Second)
 	next := Second{

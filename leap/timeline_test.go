@@ -35,7 +35,7 @@ func newLine(c *clocks) *leap.Timeline {
 // now returns the current reading of the monotonic clock.
 func (c *clocks) now() leap.Reading { return leap.Reading(c.mono) }
 
-// nameAt returns the name of the open second, in seconds relative to the variable start.
+// nameAt returns the name of the open second, in seconds since the second of the variable start.
 func nameAt(l *leap.Timeline, c *clocks) int64 { return l.At(c.now()).Name - start.Unix() }
 
 func TestSecondsAreAlignedWithTheWallClock(t *testing.T) {
@@ -80,8 +80,8 @@ func TestOlderReadingsGetTheOpenSecond(t *testing.T) {
 	}
 }
 
-// A reading ahead of the clock must not open a second. In an earlier version, such a reading opened its second. Until
-// the clock reached this second, it was the open second and got all events.
+// A reading ahead of the clock must not open a second. In an earlier version, such a reading opened a future second,
+// and all events counted in the future second until the clock reached it.
 func TestRegressionAReadingAheadOpensNothing(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -197,7 +197,7 @@ func TestSmallStepBackIsNotFollowed(t *testing.T) {
 		t.Errorf("names were skipped or repeated: %+v", s)
 	}
 	if d := c.wall.Sub(time.Unix(s.Name, 0)); d < 0 || d > 1100*ms {
-		t.Errorf("after 400 s names are still %v away", d)
+		t.Errorf("after 400 s the wall clock leads the names by %v", d)
 	}
 	if h := l.Health(); h.Steps != 1 || h.Repeated != 0 {
 		t.Errorf("health %+v", h)
@@ -213,13 +213,13 @@ func TestLargeStepBackRepeatsNames(t *testing.T) {
 		c.pass(time.Second)
 		s := l.At(c.now())
 		if s.Index != first.Index+1+i {
-			t.Fatalf("time on the line went from %d to %d", first.Index+i, s.Index)
+			t.Fatalf("the index went from %d to %d", first.Index+i, s.Index)
 		}
 		if want := c.wall.Unix(); s.Name != want {
 			t.Fatalf("after %d s the name is %d, the wall clock says %d", i, s.Name, want)
 		}
 		if want := s.Name <= first.Name; s.Repeat != want {
-			t.Fatalf("after %d s: %+v, the first was %d", i, s, first.Name)
+			t.Fatalf("after %d s: %+v, the first name is %d", i, s, first.Name)
 		}
 		if _, ok := l.WallTime(s.Index); ok == s.Repeat {
 			t.Fatalf("after %d s the name is valid: %t", i, ok)
@@ -230,7 +230,7 @@ func TestLargeStepBackRepeatsNames(t *testing.T) {
 	}
 }
 
-// Like TestLargeStepBackRepeatsNames, but the 600 repeated seconds pass without a call of At.
+// Like TestLargeStepBackRepeatsNames, but 599 of the 600 repeated seconds pass without a call of At.
 func TestLargeStepBackWhileIdle(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -259,7 +259,7 @@ func TestIndexOfAName(t *testing.T) {
 		case 300:
 			c.step(time.Hour)
 		case 600:
-			c.step(-10 * time.Minute) // names come from the wall clock again, and some repeat
+			c.step(-10 * time.Minute) // the lag exceeds five minutes, so names jump back and repeat
 		case 1500:
 			c.step(40 * time.Second)
 		}
@@ -284,7 +284,7 @@ func TestIndexOfAName(t *testing.T) {
 				name, name-first.Name, named[name], at, ok)
 		}
 	}
-	// IndexAtOrAfter returns the index of the first second whose valid name is not before the given time.
+	// IndexAtOrAfter returns the index of the first second with a valid name at or after the given time.
 	seconds = append([]leap.Second{first}, seconds...)
 	for name := first.Name - 10; name < last.Name; name++ {
 		i := slices.IndexFunc(seconds, func(s leap.Second) bool { return s.Name >= name && !s.Repeat })
@@ -306,14 +306,14 @@ func TestIndexOfAName(t *testing.T) {
 	}
 }
 
-// Slewing may shorten a second so much that it ends before the reading that opens it. At must then return a later
-// second, the one that contains the reading.
+// Slewing may shorten a second so much that it ends before the reading that opens it. At must then return the later
+// second that contains the reading.
 func TestASecondHoldsItsReading(t *testing.T) {
 	for _, gap := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Minute} {
-		for early := time.Duration(0); early < 30*ms; early += ms / 2 {
+		for margin := time.Duration(0); margin < 30*ms; margin += ms / 2 {
 			c := &clocks{}
 			l := newLine(c)
-			c.pass(700*ms + gap - early) // to the usual end of a second, minus early
+			c.pass(700*ms + gap - margin) // the second would usually end one margin later
 			c.step(500 * ms)
 			s := l.At(c.now())
 			if c.now() < s.Start || c.now() >= s.End {
@@ -368,13 +368,13 @@ func TestLineTimeAndReadingAt(t *testing.T) {
 func TestAfter(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
-		after        time.Duration // StartAfter, relative to the current second
-		first, later int64         // names at the start and a minute later
-		repeated     int64         // number of seconds that must not be exported, with the second a minute later
+		after        time.Duration // StartAfter minus the time at which the Timeline starts
+		first, later int64         // names of the first second and of the second a minute later
+		repeated     int64         // number of repeats up to the second a minute later
 	}{
 		{"long ago", -time.Hour, 0, 60, 0},
 		{"the second before", -time.Second, 0, 60, 0},
-		{"the current second", 0, 1, 60, 0}, // names lead by 0.7 s at first, and by 10 ms less after each second
+		{"the current second", 0, 1, 60, 0}, // names lead by 0.7 s at first; slewing takes 10 ms off in each second
 		{"four minutes", 4 * time.Minute, 241, 300, 0},
 		{"a future that servers reject", time.Hour, 0, 60, 61},
 	} {
@@ -386,7 +386,7 @@ func TestAfter(t *testing.T) {
 				StartAfter: start.Add(tc.after),
 			})
 			if got := nameAt(l, c); got != tc.first {
-				t.Errorf("the line begins with second %d, want %d", got, tc.first)
+				t.Errorf("the first second is %d, want %d", got, tc.first)
 			}
 			for last := int64(math.MinInt64); c.mono < time.Minute; c.pass(100 * ms) {
 				s := l.At(c.now())
@@ -399,7 +399,7 @@ func TestAfter(t *testing.T) {
 				}
 			}
 			if got := nameAt(l, c); got != tc.later {
-				t.Errorf("after a minute it is second %d, want %d", got, tc.later)
+				t.Errorf("the second after a minute is %d, want %d", got, tc.later)
 			}
 			if h := l.Health(); h.Repeated != tc.repeated || h.Steps != 0 {
 				t.Errorf("health %+v, want %d repeated", h, tc.repeated)
@@ -408,7 +408,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// After steps of the wall clock, too, the names of all seconds that may be exported are later than StartAfter.
+// Even after steps of the wall clock, all seconds that may be exported have names later than StartAfter.
 func TestAfterAndSteps(t *testing.T) {
 	c := &clocks{wall: start}
 	after := start.Add(time.Hour)
@@ -429,6 +429,6 @@ func TestAfterAndSteps(t *testing.T) {
 		}
 	}
 	if _, ok := l.WallTime(l.At(c.now()).Index); !ok {
-		t.Error("long after After, seconds are not exported")
+		t.Error("long after StartAfter, seconds are not exported")
 	}
 }
