@@ -9,8 +9,8 @@ import (
 // that distributes goroutines over these stripes. A set is never changed, only replaced.
 //
 // While a statistic has a set and no counters, new calls do not enter by the first stripe, because the first stripe
-// shares cache lines with fields that every writer reads. Calls that entered by the first stripe earlier also exit by
-// it.
+// shares cache lines with fields that every writer reads. A call exits by the stripe by which it entered, so earlier
+// calls may still exit by the first stripe.
 //
 // Every call reads the set. The struct fills three cache lines, so the allocator places it at the start of a line, and
 // no other object lies in these three lines. If another object shared a line with the set, each write to that object
@@ -18,7 +18,7 @@ import (
 type stripeSet struct {
 	mask  uint64 // number of stripes minus one; the number is a power of two
 	seed  uint64 // odd; another seed probably separates two goroutines that share a stripe
-	tries int    // number of seeds before this one, for the same stripes; at most maxTries
+	tries int    // number of new seeds since stripes were last added; at most maxTries
 	slots [stripeLimit]*stripe
 	_     [40]byte
 }
@@ -32,11 +32,11 @@ func (m *stripeSet) list() []*stripe {
 }
 
 // A stripe counts how often goroutines find its lock taken. If this happens at least minContended times within one
-// bucket, and in more than one of callsPerContended calls, the statistic is rebalanced: its set gets another seed, or
+// bucket, and in at least one of callsPerContended calls, the statistic is rebalanced: its set gets another seed, or
 // the statistic gets more stripes.
 //
-// Two processors that do nothing but make calls by one stripe find it locked in every fifth call. If only one call in a
-// thousand waits, waiting costs less than more stripes would.
+// If two processors do nothing but make calls by one stripe, every fifth call finds the lock taken. If only one call in
+// a thousand waits, waiting costs less than more stripes would.
 const (
 	minContended      = 32
 	callsPerContended = 256
@@ -44,10 +44,10 @@ const (
 )
 
 // maxTries is the number of new seeds that are tried before stripes are added. If two goroutines share one of two
-// stripes, they need another seed and not more stripes.
+// stripes, a new seed can separate them, and more stripes are unnecessary.
 const maxTries = 2
 
-// stripeLimit is the largest number of stripes of a statistic, on machines with any number of processors. Each stripe
+// stripeLimit is the largest number of stripes of a statistic, even if the machine has more processors. Each stripe
 // takes memory and makes turns slower, because a turn locks all stripes. On machines with many processors, more stripes
 // would help little, because each goroutine does other work most of the time.
 const stripeLimit = 16
@@ -64,8 +64,8 @@ func maxStripes() int {
 }
 
 // pick returns a stripe for the calling goroutine. It hashes an address on the stack, because the stacks of two
-// goroutines are at least 2 KiB apart. The choice of the stripe affects only the maximum in flight: the maximum is
-// exact with a single stripe, and a lower bound with several stripes.
+// goroutines are at least 2 KiB apart. The choice of the stripe affects only the maximum in flight of the record: this
+// maximum is exact if all calls use one stripe, and a lower bound if they use several stripes.
 //
 // While the statistic has counters, pick returns the first stripe, except during a turn. A limit on concurrency admits
 // calls one by one, so several stripes would not help.
@@ -79,9 +79,9 @@ func (s *Statistic) pick() *stripe {
 	return more.slots[hash>>32&more.mask%stripeLimit]
 }
 
-// noteContention adds one to contended, the number of times that goroutines found mu locked. When this number reaches a
-// threshold, noteContention decides whether the statistic needs rebalancing. If it does not, contended restarts at 0.
-// mu must be held.
+// noteContention adds one to contended, the number of times that goroutines found mu locked. When contended reaches a
+// threshold, noteContention decides whether the statistic needs rebalancing. If the statistic does not, contended
+// restarts at 0. mu must be held.
 func (st *stripe) noteContention() {
 	st.contended++
 	if st.contended < minContended<<st.backoff {
@@ -92,14 +92,14 @@ func (st *stripe) noteContention() {
 	}
 }
 
-// resetContention sets the count st.contended to 0, to count anew from the present number of exits, and clears
+// resetContention sets st.contended to 0, notes the current number of exits in contendedFrom, and clears
 // needsRebalance. st.mu must be held.
 func (st *stripe) resetContention() {
 	st.contended, st.needsRebalance, st.contendedFrom = 0, false, st.exited
 }
 
-// rebalance adds stripes or changes the seed. It does nothing if st.needsRebalance is no longer set: since the caller
-// saw it, another goroutine has rebalanced the statistic, or the bucket has turned.
+// rebalance adds stripes or changes the seed. It does nothing if st.needsRebalance is no longer set. In this case
+// another goroutine has rebalanced the statistic since the caller read needsRebalance, or the bucket has turned.
 func (s *Statistic) rebalance(st *stripe) {
 	st.mu.Lock()
 	often := st.needsRebalance
@@ -108,12 +108,12 @@ func (s *Statistic) rebalance(st *stripe) {
 	if often {
 		st.resetContention()
 		if all && st.backoff < maxBackoff {
-			st.backoff++ // only the seed can change, which may not help: double the threshold
+			st.backoff++ // stripes cannot be added, and a new seed may not help: double the threshold
 		}
 	}
 	st.mu.Unlock()
 	switch {
-	case !often: // another goroutine has rebalanced, or the bucket has turned
+	case !often: // nothing to do
 	case more == nil, !all && more.tries == maxTries:
 		s.grow(more)
 	default:
@@ -124,8 +124,8 @@ func (s *Statistic) rebalance(st *stripe) {
 }
 
 // grow doubles the number of stripes in the set; the first set has two stripes. The parameter seen is the set that the
-// caller has loaded. If another goroutine has replaced this set, or if the statistic already has maxStripes, grow does
-// nothing. Old stripes keep their counts and their calls in flight. New stripes begin in the open bucket.
+// caller has loaded. If another goroutine has replaced this set, or if the set would exceed maxStripes, grow does
+// nothing. Old stripes keep their counts and their calls in flight. New stripes start empty, in the open bucket.
 func (s *Statistic) grow(seen *stripeSet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,5 +151,6 @@ func (s *Statistic) grow(seen *stripeSet) {
 // firstSeed is 2^64 divided by the golden ratio, as in Fibonacci hashing.
 const firstSeed = 0x9e3779b97f4a7c15
 
-// nextSeed returns the next number of a linear congruential generator (Knuth's MMIX), made odd.
+// nextSeed returns the next number of a linear congruential generator (Knuth's MMIX). It sets the lowest bit, because a
+// seed must be odd.
 func nextSeed(seed uint64) uint64 { return seed*6364136223846793005 + 1442695040888963407 | 1 }

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// bitWriter appends numbers to b, bit by bit, the lowest bit first. Its methods take the bitWriter by value and return
-// the changed one, so that b can be on the stack.
+// bitWriter appends numbers to its field b, bit by bit, the lowest bit first. Its methods take the bitWriter by value
+// and return the changed one. The memory of b can therefore be on the stack.
 type bitWriter struct {
 	b    []byte
 	bits uint64 // bits that are not yet in b
@@ -33,8 +33,8 @@ func (w bitWriter) end() []byte {
 	return w.b
 }
 
-// spare is the number of bytes that must be readable after the end of the data. bitReader loads eight bytes at any
-// position, also at the last one.
+// spare is the number of readable bytes that must follow the data. A bitReader always loads eight bytes, even at the
+// last byte of the data.
 const spare = 8
 
 // bitReader reads numbers that a bitWriter wrote. Numbers read after the end of the data are undefined.
@@ -47,7 +47,7 @@ type bitReader struct {
 // their values.
 func readBits(b []byte) bitReader { return bitReader{b: b[:cap(b)]} }
 
-// next returns at least the next 57 bits, and does not change the position of the reader.
+// next returns the next bits, at least 57 of them, and does not change the position of the reader.
 func (r *bitReader) next() uint64 { return binary.LittleEndian.Uint64(r.b[r.at/8:]) >> (r.at % 8) }
 
 // take reads n bits, at most 64.
@@ -71,17 +71,22 @@ func (r *bitReader) take(n uint) uint64 {
 //	2          110
 //	3          1110
 //	4          11110
-//	5, 6       111110 + 1 bit      each doubling adds a one and a bit
+//	5, 6       111110 + 1 bit
 //	7 to 10    1111110 + 2 bits
-//	escape     20 ones + 64 bits   the number itself
+//	...        ...
+//	escape     20 ones + 64 bits   v itself; there is no second part
+//
+// From quotient 4 on, each row of the table has twice as many quotients as the row before it. The code of a row has one
+// more 1 and one more bit at the end.
 const (
-	unaryLimit = 4  // quotients from here on use Elias gamma code
-	escapeOnes = 20 // number of ones before an unencoded number
+	unaryLimit = 4  // smallest quotient in Elias gamma code
+	escapeOnes = 20 // number of ones before a v that is not encoded
 	maxLowBits = 16 // largest k
 )
 
-// code writes v in Rice code with the parameter k, which is at most 16. The code is shortest if most numbers have about
-// k bits: a smaller k makes the unary part long, and a larger k stores leading zeros.
+// code writes v in Rice code with the parameter k, which is at most maxLowBits. The code is shortest if most numbers
+// have about k bits: a smaller k makes the first part long, and with a larger k the second part begins with unnecessary
+// zeros.
 func (w bitWriter) code(v uint64, k uint) bitWriter {
 	part, low := v>>k, v&(1<<k-1)
 	if part < unaryLimit {
@@ -109,7 +114,7 @@ func (r *bitReader) code(k uint) uint64 {
 }
 
 // longCode reads the rest of a number whose code starts with at least unaryLimit ones. The parameter ones is the number
-// of ones at the start. The parameter next contains the bits after these ones and the zero that ends them.
+// of ones at the start. A zero ends these ones, and the parameter next contains the bits after this zero.
 func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
 	if ones >= escapeOnes {
 		r.at += escapeOnes
@@ -122,8 +127,9 @@ func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
 }
 
 // pairs is a table that decodes two numbers at a time, if both were written with the parameter kMost (see record.go).
-// The next ten bits of the input are the index of a table entry. The entry holds the two numbers, and the length of
-// both codes in bits. If this length is 0, one of the numbers is large, and the reader must decode both one by one.
+// The next ten bits of the input are the index of a table entry. The entry holds the two numbers, and the total length
+// of their codes in bits. If this length is 0, one of the numbers is large, and the reader must decode the two numbers
+// one by one.
 //
 // Most numbers of a record are written with kMost. Without the table, reading a minute of records takes a quarter
 // longer.
@@ -140,7 +146,7 @@ var pairs = func() (all [1 << (2 * (unaryLimit + kMost))]struct{ first, second, 
 
 // readEight reads eight numbers that were written with kMost, two at a time. It costs less than eight calls of code.
 func (r *bitReader) readEight() (list [8]uint64) {
-	next := r.next() // enough bits for four pairs
+	next := r.next() // at least 57 bits; the codes of four pairs have at most 40
 	for i := 0; i < len(list); i += 2 {
 		p := pairs[next%uint64(len(pairs))]
 		if p.bits == 0 {
@@ -156,7 +162,8 @@ func (r *bitReader) readEight() (list [8]uint64) {
 }
 
 // packCounts writes counts in Rice code with the parameter k; addCounts reads them. After a count of 0, packCounts
-// writes the number of zeros that follow. For example, it writes the counts 7, 0, 0, 0, 2 as 7, 0, 2, 2.
+// writes the number of further zeros instead of these zeros. For example, it writes the counts 7, 0, 0, 0, 2 as 7, 0,
+// 2, 2, where the first 2 means two further zeros.
 //
 // packCounts and addCounts handle short codes without calling the method code, and hold the pending bits in local
 // variables. This saves a quarter of the time to pack a second and to read its histogram.
@@ -208,7 +215,7 @@ func (r *bitReader) addCounts(sums []int64, k uint) {
 		at += used
 		if ones >= unaryLimit {
 			r.at = at - used
-			n = r.code(k) // too long: read the number again
+			n = r.code(k) // this loop reads only short codes: read the number again
 			at, left = r.at, 0
 		}
 		if n == 0 {
@@ -222,8 +229,8 @@ func (r *bitReader) addCounts(sums []int64, k uint) {
 	r.at = at
 }
 
-// putRemainder writes v, which must have exactly n significant bits, without its highest bit. That bit is always 1. The
-// number n is not written, so the reader must already know it.
+// putRemainder writes v, a number with exactly n significant bits. It leaves out the highest bit, which is always 1. It
+// does not write n, so the reader must already know n.
 func (w bitWriter) putRemainder(v uint64, n int) bitWriter {
 	if n < 2 {
 		return w

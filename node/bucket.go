@@ -6,17 +6,17 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Bucket is the open bucket of a statistic, which [Statistic.Hold] keeps open while a limit decides about a call. The
-// caller must call exactly one of Enter, Record and Release. Until then the bucket cannot end, and the caller must not
-// use the statistic in any other way.
+// Bucket is the open bucket of a statistic while a limit decides about a call. [Statistic.Hold] returns it and keeps it
+// open. The caller must call exactly one of Enter, Record and Release. Until then the bucket cannot end, and the caller
+// must not use the statistic in any other way.
 type Bucket struct {
 	st  *stripe
 	now leap.Reading
 }
 
-// Hold returns the open bucket for a call at the reading now, and holds the lock of one of its stripes. If the bucket
-// has ended at now, Hold first turns s. If now is before the bucket, Hold returns the open bucket anyway, because
-// sealed seconds do not change. If s is retired, Hold returns the zero Bucket and holds nothing.
+// Hold locks a stripe of s and returns the open bucket, for a call at the reading now. If the open bucket has ended at
+// this reading, Hold first turns s. If the reading is before the open bucket, Hold returns the open bucket anyway,
+// because sealed seconds do not change. If s is retired, Hold returns the zero Bucket and locks nothing.
 func (s *Statistic) Hold(now leap.Reading) Bucket {
 	st := s.pick()
 	st.lock()
@@ -36,8 +36,8 @@ func (b Bucket) IsZero() bool { return b.st == nil }
 // At returns the start of the bucket, in line time.
 func (b Bucket) At() time.Duration { return b.st.owner.start }
 
-// Enter records the call for which Hold returned b: n passes in the bucket, and one call in flight, like
-// [Statistic.Enter]. It then releases the bucket.
+// Enter records the entry of the call for which Hold returned b: n passes in the bucket, and one call in flight, like
+// [Statistic.Enter]. Enter then releases the bucket.
 func (b Bucket) Enter(n int64) Call {
 	st := b.st
 	n = clampBatch(n)
@@ -52,20 +52,20 @@ func (b Bucket) Enter(n int64) Call {
 
 // Record counts n calls that have already ended and were never in flight. As one change, it counts n passes and n
 // completions with the response time rt. The parameter failed reports whether the calls failed, and code is their code
-// (0 for none). An n below 1 counts as 1, and a negative rt as 0. Record then releases the bucket.
+// (0 for none). Record treats an n below 1 as 1, and a negative rt as 0. It then releases the bucket.
 func (b Bucket) Record(rt time.Duration, n int64, failed bool, code Code) {
 	st := b.st
 	n, rt = max(n, 1), max(rt, 0)
 	st.open.Pass = saturate(st.open.Pass, n)
 	st.complete(rt, st.config.layout.cell(rt), n, failed, code)
-	st.rtExcess += rt * time.Duration(n) // rt adds no call-seconds
+	st.rtExcess += rt * time.Duration(n) // these response times add no call-seconds
 	st.unlock()
 }
 
 // Release releases the bucket. The call for which Hold returned b is not counted.
 func (b Bucket) Release() { b.st.unlock() }
 
-// Block counts refused calls at the reading now: max(n, 1) blocks. If s is retired, Block counts nothing and returns
+// Block counts n refused calls at the reading now, and at least one. If s is retired, Block counts nothing and returns
 // false.
 func (s *Statistic) Block(now leap.Reading, n int64) bool {
 	b := s.Hold(now)

@@ -41,18 +41,20 @@ func (st *stripe) hasCounters() bool {
 }
 
 // canEnterLockFree reports whether a call with the stamp now may enter without the lock. The parameter mark is the end
-// mark that the caller has loaded. There are two conditions: mark has no slowPathBit, and now lies in the open bucket.
+// mark that the caller has loaded. There are two conditions: mark has no slowPathBit, and the stamp lies in the open
+// bucket.
 func (st *stripe) canEnterLockFree(mark int64, now leap.Reading) bool {
 	return mark&slowPathBit == 0 && uint64(endOf(mark)-now-1) < uint64(st.length.Load())
 }
 
-// reconcileEnter finishes a call that entered by st, without the lock and with the stamp now, while the end mark
-// changed. If s is retired, reconcileEnter takes the call back and returns true.
+// reconcileEnter finishes the entry of a call with the stamp now. The call has entered by st without the lock, and
+// meanwhile the end mark has changed. If s is retired, reconcileEnter takes the call back and returns true.
 //
 // Otherwise the call stays counted, and reconcileEnter returns false. If s has turned, the call counts in the bucket
 // that has ended if the turn has seen the call, and in the next bucket if not. In the next bucket its stamp is late.
 // reconcileEnter cannot distinguish these two cases. In both cases, it adds the time from the stamp to the start of the
-// open bucket to lateEntry, which is an upper bound. reconcileEnter also updates the counters.
+// open bucket to lateEntry. If the turn has seen the call, this time is unnecessary. The result of minConcurrency may
+// then be too low, but not too high. reconcileEnter also updates the counters.
 func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +69,7 @@ func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
 	return false
 }
 
-// turn turns the statistic to the reading now. It unlocks st before the turn, and locks it again before it returns.
+// turn turns the statistic to the reading now. It unlocks st before the turn, and locks st again after the turn.
 func (st *stripe) turn(now leap.Reading) {
 	st.mu.Unlock()
 	st.owner.Seal(now)
@@ -122,8 +124,8 @@ func (s *Statistic) advance(now leap.Reading) {
 
 // openBucket opens the bucket of the reading now, which must be in the given second. skipTo has counted the time before
 // this bucket as if all seconds had the usual length. If slewing has moved the start of the bucket, openBucket corrects
-// the call-seconds of the calls in flight by the difference between the two starts. mu and all stripe locks must be
-// held, except during Init.
+// the call-seconds of the calls in flight. The correction for each call is the time by which the start has moved. mu
+// and all stripe locks must be held, except during Init.
 func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
 	window := &s.first.config.second
 	s.second = second.Index
@@ -146,13 +148,13 @@ func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
 	}
 }
 
-// skipTo moves s from the open bucket, which must be folded, to the bucket that starts at the line time at. If that
-// bucket is in a later second, skipTo seals the open second. The calls in flight stay in flight between the two
-// buckets. skipTo adds their call-seconds to the seconds in which they were spent. mu and all stripe locks must be
-// held.
-func (s *Statistic) skipTo(at time.Duration) {
+// skipTo moves s from the open bucket to the bucket that starts at the line time target. The open bucket must be
+// folded. If the target is in a later second, skipTo seals the open second. The calls in flight stay in flight between
+// the two buckets. skipTo adds their call-seconds to the seconds in which they were spent. mu and all stripe locks must
+// be held.
+func (s *Statistic) skipTo(target time.Duration) {
 	length := s.first.config.second.Length()
-	from, index := s.start+length, secondIndex(at)
+	from, index := s.start+length, secondIndex(target)
 	var inFlight int64
 	for st := range s.stripes {
 		inFlight += int64(st.inFlightAtStart)
@@ -165,8 +167,8 @@ func (s *Statistic) skipTo(at time.Duration) {
 		}
 		s.second, from = index, secondStart(index)
 	}
-	s.inFlightTime += time.Duration(inFlight) * (at - from)
-	s.start, s.end = at, s.end.Add(at-s.start) // openBucket sets the exact end
+	s.inFlightTime += time.Duration(inFlight) * (target - from)
+	s.start, s.end = target, s.end.Add(target-s.start) // openBucket sets the exact end
 	for st := range s.stripes {
 		st.length.Store(int32(length))
 	}

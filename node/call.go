@@ -7,17 +7,17 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. Exit counts in the stripe by which the call entered,
-// so no stripe has a negative number of calls in flight. A Call must not be copied. Exit has no effect on the zero
-// Call.
+// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. Exit counts the completion in the stripe by which
+// the call entered, so no stripe has a negative number of calls in flight. A Call must not be copied. Exit has no
+// effect on the zero Call.
 type Call struct {
 	_       noCopy
 	st      *stripe
-	entered leap.Reading // changed by Backdate, under the stripe's lock
+	entered leap.Reading // start of the response time; Backdate changes it under the stripe's lock
 	batch   batch
 }
 
-// batch holds two numbers of a Call: n, the number of calls that it represents, and a note for the caller. They share a
+// batch holds n, the number of calls that a Call represents, and note, a number of the caller. The two fields share a
 // struct so that Call has fewer fields. A collector.Entry consists of a Call and a pointer, and the compiler keeps a
 // struct in registers only if it has at most four fields and four words.
 type batch struct {
@@ -28,7 +28,7 @@ type batch struct {
 // clampBatch limits n to [1, 2^32-1].
 func clampBatch(n int64) int64 { return min(max(n, 1), math.MaxUint32) }
 
-// noCopy makes go vet report copies.
+// noCopy makes go vet report copies of a struct that contains a noCopy.
 type noCopy struct{}
 
 func (*noCopy) Lock() {}
@@ -50,7 +50,7 @@ func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 		}
 		return Call{}
 	}
-	// If another goroutine turns the bucket here, the call counts in the next bucket, with a late stamp.
+	// If the bucket turns between the check and this addition, the call counts in the next bucket, with a late stamp.
 	st.entered.Add(entryWord(now))
 	if st.end.Load() != mark && s.reconcileEnter(st, now) {
 		return Call{}
@@ -70,9 +70,9 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	if s.retired() {
 		return Call{}
 	}
-	s.ensureHistory() // if s still shared emptyHistory, no record would show the call
+	s.ensureHistory() // with emptyHistory, seal would create no record, although a call is in flight
 	s.first.addInFlight(1, s.first.effectiveEntry(now))
-	s.first.open.inFlightTime -= tickRemainder(now) // cancels the correction that Exit adds
+	s.first.open.inFlightTime -= tickRemainder(now) // cancels the correction of the rounding in Exit
 	s.first.updateCounters()
 	return Call{st: &s.first, entered: now, batch: batch{n: uint32(clampBatch(n))}}
 }
@@ -94,11 +94,11 @@ func (c *Call) Note() uint32 { return c.batch.note }
 // Entered returns the reading at which the response time begins.
 func (c *Call) Entered() leap.Reading { return c.entered }
 
-// Backdate moves the beginning of the response time to an earlier reading. Calls in flight and call-seconds do not
-// change. Backdate has no effect on a call that has ended.
-func (c *Call) Backdate(to leap.Reading) {
+// Backdate moves the beginning of the response time to the earlier reading began. It changes neither the calls in
+// flight nor the call-seconds. Backdate has no effect on a call that has ended.
+func (c *Call) Backdate(began leap.Reading) {
 	st := c.st
-	if st == nil || to >= c.entered {
+	if st == nil || began >= c.entered {
 		return
 	}
 	st.lock()
@@ -106,16 +106,16 @@ func (c *Call) Backdate(to leap.Reading) {
 	if c.batch.n == 0 {
 		return
 	}
-	// Exit will correct the rounding of the reading to. The call word contains the rounded stamp of the entry instead,
-	// so add the difference between the two roundings.
-	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(to)
-	st.rtExcess += c.entered.Sub(to)
-	c.entered = to
+	// The call word contains the rounded stamp of the entry, but Exit will correct the rounding of the reading began.
+	// Add the difference between these two corrections here.
+	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(began)
+	st.rtExcess += c.entered.Sub(began)
+	c.entered = began
 }
 
 // Exit records the end of c at the reading now. A call that entered as a batch of n calls counts as n completions with
-// the same response time; for all other calls, n is 1. If failed is true, the completions are also n exceptions. All n
-// completions count under code, or under no code if it is 0. After Exit, c is no longer in flight. All of this is one
+// the same response time; for all other calls, n is 1. If failed is true, the completions are also n exceptions. If
+// code is not 0, the completions also count for this code. After Exit, c is no longer in flight. All of this is one
 // change.
 //
 // Only the first Exit of a Call counts, even if several goroutines call Exit. Exit returns n, or 0 if c has already
@@ -142,7 +142,7 @@ func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 		end = st.end.Load()
 	}
 	st.complete(rt, cell, n, failed, code)
-	if n > 1 { // n response times, but only one call in flight
+	if n > 1 { // the batch has n response times, but was one call in flight
 		st.rtExcess += rt * time.Duration(n-1)
 	}
 	if inFlight := st.inFlightNow(); inFlight > st.maxInFlight {

@@ -25,8 +25,8 @@ func (t callTime) less(o callTime) bool {
 func (t callTime) Seconds() float64 { return float64(t.seconds) + t.nanos.Seconds() }
 
 // inFlightTimeNow returns the call-seconds of all calls since s began. It includes time up to the current reading of
-// the clock, or up to the end of the open bucket if that is earlier. mu and all stripe locks must be held, or s must be
-// retired.
+// the clock. If the open bucket ends before this reading, it includes time up to the end of the bucket. mu and all
+// stripe locks must be held, or s must be retired.
 func (s *Statistic) inFlightTimeNow() (sum callTime) {
 	sum.add(callTime{nanos: s.inFlightTime})
 	sum.add(s.history.inFlightTime)
@@ -40,7 +40,7 @@ func (s *Statistic) inFlightTimeNow() (sum callTime) {
 		sum.add(callTime{nanos: st.inFlightTime(entered, s.end)})
 	}
 	if inFlight > 0 {
-		// Read the clock last: a stamp in a call word must not be later than this reading.
+		// Read the clock after the call words, so that no stamp in a call word is later than this reading.
 		left := max(s.end.Sub(s.first.config.line.Now()), 0)
 		sum.add(callTime{nanos: -time.Duration(inFlight) * left})
 	}
@@ -71,17 +71,18 @@ func (s *Statistic) inFlightAge(spent callTime) time.Duration {
 //   - the average in flight, rounded up.
 //
 // The average is computed from spent, the call-seconds of the second. Two parts of spent must not raise the average, so
-// minConcurrency subtracts them. The first part is late: the call-seconds that late entries spent before the second,
-// and that slewing added. The second part is one tick for each call that was in flight at the start of the second,
-// because the stamp of its entry was rounded by less than a tick.
-func minConcurrency(most, began, ended int64, spent, late time.Duration) int64 {
-	average := spent - late - time.Duration(began)<<tickBits
+// minConcurrency subtracts them. The first part is lateEntry: the call-seconds that late entries spent before the
+// second, and the call-seconds that slewing added. The second part is the rounding of stamps. The stamp of an entry is
+// rounded up by less than a tick, and the second of the exit gets this difference. minConcurrency therefore subtracts
+// one tick for each call that was in flight at the start of the second.
+func minConcurrency(most, began, ended int64, spent, lateEntry time.Duration) int64 {
+	average := spent - lateEntry - time.Duration(began)<<tickBits
 	return max(most, began, ended, int64((average+time.Second-1)/time.Second))
 }
 
 // concurrencyBound holds the inputs of minConcurrency that a [MetricNode] lacks, combined over several leaves.
 type concurrencyBound struct {
-	maxInFlight     int64         // highest maximum of one leaf
+	maxInFlight     int64         // highest maximum in flight of one leaf
 	inFlightAtStart int64         // calls in flight at the start of the second, summed over the leaves
 	lateEntry       time.Duration // sum of record.lateEntry over the leaves
 }

@@ -16,8 +16,9 @@ type completions struct {
 	times         *codeTimes // response times by code since the stripe was created; nil without SplitByCode
 }
 
-// cells counts response times by cell of a layout. A page is an array of small counters for 32 neighboring cells. Only
-// pages with counts exist. The response times of a resource usually lie close together, so a few pages are enough:
+// cells counts response times by cell of a layout. A page is an array of small counters for 32 neighboring cells. A
+// page exists only if one of its cells has a count. The response times of a resource usually lie close together, so a
+// few pages are enough:
 //
 //	layout   | cells 0 - 31 | 32 - 63 | 64 - 95 | 96 - 127 | ...
 //	have     |      0       |    1    |    0    |     1    | ...      a bit for each page
@@ -46,7 +47,7 @@ type spill struct {
 // count adds n to the count of a cell.
 func (p *cells[N]) count(cell int, n int64) { p.countIn(p.ensurePage(cell/pageCells), cell, n) }
 
-// countIn adds n to the count of a cell, like count, for a caller that already has the page q of the cell.
+// countIn adds n to the count of a cell, like count. The parameter q is the page of the cell.
 func (p *cells[N]) countIn(q *page[N], cell int, n int64) {
 	at := &q[cell%pageCells]
 	if sum := int64(*at) + n; sum >= 0 && sum <= int64(^N(0)) {
@@ -56,9 +57,9 @@ func (p *cells[N]) countIn(q *page[N], cell int, n int64) {
 	p.overflow(at, cell, n)
 }
 
-// overflow moves the value of the counter at, which belongs to the given cell, to the spill of this cell, and adds n to
-// the spill. If the cell has no spill yet, overflow creates one.
-func (p *cells[N]) overflow(at *N, cell int, n int64) {
+// overflow adds n and the value of the counter to the spill of the given cell, and sets the counter to 0. The counter
+// must belong to this cell. If the cell has no spill yet, overflow creates one.
+func (p *cells[N]) overflow(counter *N, cell int, n int64) {
 	s := p.spill
 	for s != nil && s.cell != cell {
 		s = s.next
@@ -67,32 +68,32 @@ func (p *cells[N]) overflow(at *N, cell int, n int64) {
 		s = &spill{cell: cell, next: p.spill}
 		p.spill = s
 	}
-	s.n = saturate(saturate(s.n, int64(*at)), n)
-	*at = 0
+	s.n = saturate(saturate(s.n, int64(*counter)), n)
+	*counter = 0
 }
 
-// ensurePage returns the page with the number no, and creates the page if necessary. The pointer is valid until the
-// next page is created.
-func (p *cells[N]) ensurePage(no int) *page[N] {
-	i := p.pagesBefore(no)
-	if p.have>>no&1 == 0 {
+// ensurePage returns the page with this index, and creates the page if necessary. The pointer is valid until the next
+// page is created.
+func (p *cells[N]) ensurePage(index int) *page[N] {
+	i := p.pagesBefore(index)
+	if p.have>>index&1 == 0 {
 		more := make([]page[N], len(p.pages)+1)
 		copy(more, p.pages[:i])
 		copy(more[i+1:], p.pages[i:])
-		p.have, p.pages = p.have|1<<no, more
+		p.have, p.pages = p.have|1<<index, more
 	}
 	return &p.pages[i]
 }
 
-// pagesBefore returns the number of existing pages before page no.
-func (p *cells[N]) pagesBefore(no int) int { return bits.OnesCount64(p.have & (1<<no - 1)) }
+// pagesBefore returns the number of existing pages before the page with this index.
+func (p *cells[N]) pagesBefore(index int) int { return bits.OnesCount64(p.have & (1<<index - 1)) }
 
 // complete counts n calls with the response time rt, which lies in the given cell. The parameter failed reports whether
 // they failed, and code is their code (0 for none). st.mu must be held.
 func (st *stripe) complete(rt time.Duration, cell int, n int64, failed bool, code Code) {
 	st.open.complete(rt, n, failed)
-	if no := int16(cell / pageCells); st.page == nil || no != st.pageNo {
-		st.usePage(no)
+	if index := int16(cell / pageCells); st.page == nil || index != st.pageNo {
+		st.usePage(index)
 	}
 	st.completions.countIn(st.page, cell, n)
 	if code != 0 {
@@ -103,13 +104,13 @@ func (st *stripe) complete(rt time.Duration, cell int, n int64, failed bool, cod
 	}
 }
 
-// usePage stores the page with the number no in st.page, and creates the page if necessary. complete then needs no
-// search for the next response times in this page.
-func (st *stripe) usePage(no int16) {
+// usePage stores the page with this index in st.page, and creates the page if necessary. As long as response times lie
+// in this page, complete does not search for a page.
+func (st *stripe) usePage(index int16) {
 	if st.completions == nil {
 		st.completions = new(completions)
 	}
-	st.page, st.pageNo = st.completions.ensurePage(int(no)), no
+	st.page, st.pageNo = st.completions.ensurePage(int(index)), index
 }
 
 // reset sets all counts to 0 and keeps the memory of the pages.
@@ -118,19 +119,19 @@ func (p *cells[N]) reset() {
 	p.spill = nil
 }
 
-// addTo adds all counts of p to the slice counts, whose first element is for the cell with the number from.
-func (p *cells[N]) addTo(counts []int64, from int) {
-	p.each(func(cell int, n int64) { counts[cell-from] = saturate(counts[cell-from], n) })
+// addTo adds all counts of p to the slice counts, whose first element is for the cell with the number firstCell.
+func (p *cells[N]) addTo(counts []int64, firstCell int) {
+	p.each(func(cell int, n int64) { counts[cell-firstCell] = saturate(counts[cell-firstCell], n) })
 }
 
 // each calls f for every cell with a count. If a cell has a spill, each may call f twice for this cell, each time with
 // a part of the count.
 func (p *cells[N]) each(f func(cell int, n int64)) {
 	for i, rest := 0, p.have; rest != 0; i, rest = i+1, rest&(rest-1) {
-		no := bits.TrailingZeros64(rest)
+		index := bits.TrailingZeros64(rest)
 		for c, n := range &p.pages[i] {
 			if n != 0 { // counters after the last cell of the layout stay 0
-				f(no*pageCells+c, int64(n))
+				f(index*pageCells+c, int64(n))
 			}
 		}
 	}
@@ -164,8 +165,8 @@ func (s *Statistic) packCells(b []byte, rec *record) []byte {
 	return bitWriter{b: b}.packCounts(counts, k).end()
 }
 
-// addCells adds b, the packed histogram of a second, to counts, a slice by cell. The parameter rec is the record of the
-// second. If b is empty, no histogram was kept, and addCells adds nothing.
+// addCells adds b, the packed histogram of a second, to counts, which has an element for each cell. The parameter rec
+// is the record of the second. If b is empty, no histogram was kept, and addCells adds nothing.
 func (l *layout) addCells(counts []int64, rec *record, b []byte) {
 	if len(b) == 0 {
 		return
@@ -176,7 +177,8 @@ func (l *layout) addCells(counts []int64, rec *record, b []byte) {
 }
 
 // cellRange returns the first and the last cell with counts in the second of rec, which must have completions. It also
-// returns the Rice parameter k for these counts. k is about the number of bits of the average count.
+// returns the Rice parameter k for these counts: one less than the number of bits of the average count, from 0 to
+// maxLowBits.
 func (l *layout) cellRange(rec *record) (first, last int, k uint) {
 	first, last = l.cell(rec.RTMin), l.cell(rec.RTMax)
 	return first, last, uint(min(max(bits.Len64(uint64(rec.Complete)/uint64(last-first+1))-1, 0), maxLowBits))

@@ -34,18 +34,18 @@ func (c *codes) add(code Code, n int64) {
 		}
 	}
 	if *c == nil {
-		*c = make(codes, 0, 4) // four entries fill a cache line, so no other stripe shares it
+		*c = make(codes, 0, 4) // four entries fill a cache line, which no other stripe then uses
 	}
 	*c = append(*c, codeCount{code, n})
 }
 
-// addCodes adds the completions by code of all stripes since s began to the list to. All stripe locks must be held, or
-// s must be retired.
-func (s *Statistic) addCodes(to *codes) {
+// addCodes adds the completions by code, of all stripes since s began, to sum. All stripe locks must be held, or s must
+// be retired.
+func (s *Statistic) addCodes(sum *codes) {
 	for st := range s.stripes {
 		if st.completions != nil {
 			for _, x := range st.completions.byCode {
-				to.add(x.code, x.n)
+				sum.add(x.code, x.n)
 			}
 		}
 	}
@@ -56,12 +56,12 @@ func (s *Statistic) addCodes(to *codes) {
 type Codes struct {
 	list       codes
 	histograms []codeHistogram // response times by code of the leaves with SplitByCode
-	inFlight   int64           // calls in flight of these leaves
+	inFlight   int64           // calls in flight of the leaves with SplitByCode
 }
 
-// All iterates over the codes in ascending order, with the completions of each. The first code is always 0, for calls
-// that ended without a code. All counts together equal Total.Complete of the [Snapshot] that [View.SnapshotByCode]
-// returned when it filled c.
+// All iterates over the codes in ascending order, and yields each code with its number of completions. The first code
+// is always 0, for calls that ended without a code. All counts together equal Total.Complete of the [Snapshot] that
+// [View.SnapshotByCode] returned when it filled c.
 func (c *Codes) All() iter.Seq2[Code, int64] {
 	return func(yield func(Code, int64) bool) {
 		for _, x := range c.list {
@@ -73,12 +73,12 @@ func (c *Codes) All() iter.Seq2[Code, int64] {
 }
 
 // complete adds the entry for code 0, which counts the completions without a code, and sorts the entries. The parameter
-// all is the number of all completions, with and without a code.
-func (c *Codes) complete(all int64) {
+// total is the number of all completions, with and without a code.
+func (c *Codes) complete(total int64) {
 	for _, x := range c.list {
-		all -= x.n
+		total -= x.n
 	}
-	c.list = append(c.list, codeCount{n: max(all, 0)}) // all stops at the largest int64, and is then too small
+	c.list = append(c.list, codeCount{n: max(total, 0)}) // a total of the largest int64 may be too small
 	slices.SortFunc(c.list, func(a, b codeCount) int { return cmp.Compare(a.code, b.code) })
 	c.sortHistograms()
 }

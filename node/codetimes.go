@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// codeTimes counts the response times of the calls that ended with one code. It is an element of the list of all codes
-// of a stripe, in the order of first use. Like the type codes, the list covers all calls since the stripe was created,
-// stays in the stripe, and is guarded by the lock of the stripe. A codeTimes fills a cache line, so two stripes never
-// write to the same line.
+// codeTimes counts the response times of the calls that ended with one code. Each stripe has a list of codeTimes, one
+// for each code, in the order of first use. Like the type codes, the list covers all calls since the stripe was
+// created, stays in the stripe, and is guarded by the lock of the stripe. A codeTimes fills a cache line, so two
+// stripes never write to the same line.
 type codeTimes struct {
 	cells[uint32]
 	code Code
@@ -18,12 +18,12 @@ type codeTimes struct {
 	next *codeTimes
 }
 
-// SplitByCode makes s count response times by code, calls without a code included; see [Codes.Histograms]. The caller
-// must call SplitByCode before s records anything. With it, a completion costs a few nanoseconds more, and each code
+// SplitByCode makes s count response times by code; see [Codes.Histograms]. Calls without a code count for code 0. The
+// caller must call SplitByCode before s records anything. A completion then costs a few nanoseconds more, and each code
 // takes half a kilobyte in each stripe.
 func (s *Statistic) SplitByCode() { s.first.split = true }
 
-// timesOf returns the element of the list for a code. If there is none, timesOf appends it.
+// timesOf returns the element of the list for a code. If the list has no such element, timesOf appends it.
 func timesOf(list **codeTimes, code Code) *codeTimes {
 	for *list != nil {
 		if (*list).code == code {
@@ -35,23 +35,23 @@ func timesOf(list **codeTimes, code Code) *codeTimes {
 	return *list
 }
 
-// add counts n calls of the response time rt each, which lies in the given cell.
+// add counts n calls with the response time rt, which lies in the given cell.
 func (t *codeTimes) add(rt time.Duration, cell int, n int64) {
 	t.count(cell, n)
 	t.sum = time.Duration(saturate(int64(t.sum), times(int64(rt), n)))
 }
 
-// addTimes adds the response times of a list to the list to.
-func addTimes(to **codeTimes, list *codeTimes) {
+// addTimes adds the response times of one list to the list sum.
+func addTimes(sum **codeTimes, list *codeTimes) {
 	for t := list; t != nil; t = t.next {
-		x := timesOf(to, t.code)
+		x := timesOf(sum, t.code)
 		t.each(x.count)
 		x.sum = time.Duration(saturate(int64(x.sum), int64(t.sum)))
 	}
 }
 
-// timesByCode iterates over the lists of response times by code of all stripes. All stripe locks must be held, or s
-// must be retired.
+// timesByCode iterates over the stripes, and yields the list of response times by code of each stripe. It skips stripes
+// without such a list. All stripe locks must be held, or s must be retired.
 func (s *Statistic) timesByCode(yield func(*codeTimes) bool) {
 	for st := range s.stripes {
 		if st.completions != nil && st.completions.times != nil && !yield(st.completions.times) {
@@ -60,7 +60,7 @@ func (s *Statistic) timesByCode(yield func(*codeTimes) bool) {
 	}
 }
 
-// bytes returns the memory of the list that starts with t.
+// bytes returns the memory of the list that starts with t, in bytes.
 func (t *codeTimes) bytes() (n int64) {
 	for ; t != nil; t = t.next {
 		n += codeTimesBytes + t.cells.bytes()
@@ -68,7 +68,7 @@ func (t *codeTimes) bytes() (n int64) {
 	return n
 }
 
-// codeHistogram is the histogram of a code.
+// codeHistogram holds the response times of the calls that ended with one code.
 type codeHistogram struct {
 	code Code
 	Histogram
@@ -108,7 +108,8 @@ func (c *Codes) addTimes(l *layout, list *codeTimes) {
 	}
 }
 
-// histogram returns the histogram of a code. If there is none, histogram adds an empty one with the layout l.
+// histogram returns the histogram of a code. If c has no such histogram, the method adds an empty one with the layout
+// l.
 func (c *Codes) histogram(l *layout, code Code) *Histogram {
 	for i := range c.histograms {
 		if x := &c.histograms[i]; x.code == code {
@@ -116,7 +117,7 @@ func (c *Codes) histogram(l *layout, code Code) *Histogram {
 		}
 	}
 	if n := len(c.histograms); n < cap(c.histograms) {
-		c.histograms = c.histograms[:n+1] // reuses the cells of an earlier reading
+		c.histograms = c.histograms[:n+1] // reuses the memory of an earlier histogram
 	} else {
 		c.histograms = append(c.histograms, codeHistogram{})
 	}

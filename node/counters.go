@@ -11,14 +11,14 @@ import (
 // contains the sum of their calls. The calls of one statistic are its share of the counter.
 //
 // If a counter was set before and is not in list, SetCounters removes the share of s from it. With an empty list, s has
-// no counters, and calls pay nothing. SetCounters does nothing if s is retired.
+// no counters, and its calls cost nothing more. SetCounters does nothing if s is retired.
 //
 //	stripe 1   3 in flight, 2 loans waiting   reported 5   \
 //	stripe 2   1 in flight                    reported 1   / counter: 6, and the share of other statistics
 //
-// Each entry and each exit compares the calls in flight of its stripe with the number that the stripe has reported to
-// the counters, and reports the difference. This happens under the lock of the stripe. While s has counters, the end
-// marks of all stripes make calls enter under the lock, so a call is in the counters before Enter returns. The entry
+// At each entry and each exit, the stripe of the call compares its calls in flight with the number that it has reported
+// to the counters, and reports the difference. This happens under the lock of the stripe. While s has counters, the end
+// marks of all stripes make calls enter under the lock, so the counters include a call before Enter returns. The entry
 // and the exit of a call change a counter with one addition each. A reader of the counter therefore sees each call from
 // its entry to its exit.
 func (s *Statistic) SetCounters(list ...*atomic.Int64) {
@@ -33,8 +33,8 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	}
 	s.lockStripes()
 	defer s.unlockStripes()
-	// Take back the share of s from the earlier counters. The loop at the end of the function reports it to the new
-	// ones. A counter in both lists loses its share and regains it while all stripe locks are held.
+	// Subtract the share of s from the old counters. The loop at the end of the function adds the share to the new
+	// counters. A counter that is old and new loses the share and regains it while all stripe locks are held.
 	var counted int64
 	for st := range s.stripes {
 		counted += int64(int32(st.reported))
@@ -53,8 +53,8 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	}
 }
 
-// updateCounters adds the change of the calls in flight of st since its last report to all counters. st.mu must be
-// held.
+// updateCounters adds a difference to all counters: the calls in flight of st, minus the number of calls that st has
+// reported before. st.mu must be held.
 func (st *stripe) updateCounters() {
 	s := st.owner
 	if s.counters == nil {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Counts holds the counts of the events in a span of time, and the response times of the calls that ended in it. Values
-// can be copied and compared. [Counts.Add] adds the counts of two spans or of two statistics. The zero value is a span
-// without events.
+// Counts holds the counts of the events in a span of time, and the response times of the calls that ended in this span.
+// Values can be copied and compared. [Counts.Add] adds the counts of two spans or of two statistics. The zero value is
+// a span without events.
 type Counts struct {
 	// Pass counts the admitted calls, in the second of their entry.
 	Pass int64
@@ -15,9 +15,9 @@ type Counts struct {
 	Block int64
 	// Complete counts the calls that ended, failed calls included: Sentinel's success.
 	Complete int64
-	// Exception counts the calls that ended with an error, a part of Complete.
+	// Exception counts the calls that ended with an error. They are a part of Complete.
 	Exception int64
-	// OccupiedPass counts the calls that passed on quota borrowed from a later bucket, a part of Pass.
+	// OccupiedPass counts the calls that passed on quota borrowed from a later bucket. They are a part of Pass.
 	OccupiedPass int64
 	// RTSum is the sum of the response times of all completed calls. A batch of n calls counts n times.
 	RTSum time.Duration
@@ -52,8 +52,8 @@ func (c *Counts) sub(o *Counts) {
 	c.OccupiedPass, c.RTSum = max(c.OccupiedPass-o.OccupiedPass, 0), max(c.RTSum-o.RTSum, 0)
 }
 
-// rt extends the range from RTMin to RTMax so that it includes lo and hi. The range is empty while Complete is 0, so
-// the caller must increase Complete after the call of rt, and not before.
+// rt extends the range from RTMin to RTMax so that it includes lo and hi. While Complete is 0, the range is empty. The
+// caller must therefore increase Complete after it has called rt.
 func (c *Counts) rt(lo, hi time.Duration) {
 	if c.Complete == 0 || lo < c.RTMin {
 		c.RTMin = lo
@@ -74,10 +74,11 @@ func (c Counts) AvgRT() time.Duration {
 // MinRT returns the shortest response time. It returns false for a span without completions.
 func (c Counts) MinRT() (time.Duration, bool) { return c.RTMin, c.Complete > 0 }
 
-// ExceptionRatio returns the share of failed calls among the calls that ended, from 0 to 1, or 0 without completions.
+// ExceptionRatio returns the share of failed calls among the calls that ended: a number from 0 to 1, or 0 without
+// completions.
 func (c Counts) ExceptionRatio() float64 { return ratio(c.Exception, c.Complete) }
 
-// BlockRatio returns the share of refused calls among all calls, from 0 to 1, or 0 without calls.
+// BlockRatio returns the share of refused calls among all calls: a number from 0 to 1, or 0 without calls.
 func (c Counts) BlockRatio() float64 { return ratio(c.Block, c.Total()) }
 
 func ratio(part, whole int64) float64 {
@@ -93,7 +94,7 @@ func (c Counts) Total() int64 { return saturate(c.Pass, c.Block) }
 // Idle reports whether the span has no events.
 func (c Counts) Idle() bool { return c == Counts{} }
 
-// saturate returns the sum of two numbers that are not negative, at most the largest int64.
+// saturate returns the sum of two numbers that are not negative. It returns the largest int64 if the sum is larger.
 func saturate(a, b int64) int64 {
 	if sum := a + b; sum >= 0 {
 		return sum
@@ -101,7 +102,8 @@ func saturate(a, b int64) int64 {
 	return math.MaxInt64
 }
 
-// times returns the product of two numbers that are not negative, at most the largest int64.
+// times returns the product of two numbers that are not negative. It returns the largest int64 if the product is
+// larger.
 func times(a, b int64) int64 {
 	if a != 0 && b > math.MaxInt64/a {
 		return math.MaxInt64

@@ -3,7 +3,8 @@
 // # Reading
 //
 // A [View] reads one or several statistics. Its methods take readings and second indexes of a [leap.Timeline]. The
-// methods of collector.View take wall-clock times instead. All results are copies, which later calls do not change:
+// methods of collector.View take wall-clock times instead. All results are copies, so later calls do not change them.
+// Results have these types:
 //
 //   - A [MetricNode] is the record of one sealed second. [Columns] lists its numbers, for code that shows or writes
 //     whole records.
@@ -21,9 +22,9 @@
 // that may pass in a second. Package collector drives these types. Their exported methods exist for package collector
 // and may change. To count calls, use package collector.
 //
-// The caller reads the clock and passes the time as a [leap.Reading]; only [Call.End] reads the clock itself. A reading
-// that is ahead of the clock opens no bucket: its event counts in the bucket that is open at the time of recording. The
-// position of a bucket on the timeline is a time.Duration since 1970, called line time.
+// The caller reads the clock and passes the time as a [leap.Reading]; only [Call.End] reads the clock itself. If a
+// reading is ahead of the clock, it opens no bucket, and its event counts in the bucket that is open at the time of
+// recording. The position of a bucket on the timeline is a time.Duration since 1970, called line time.
 //
 // # Terms
 //
@@ -37,16 +38,16 @@
 //     which the event counts.
 //   - The open bucket is the one to which writers add, and the open second contains it. To turn is to close the open
 //     bucket and to open a later one. A statistic turns when it is written or read, never by itself.
-//   - A second is sealed when the statistic turns past it. Its record then never changes. A statistic that is not used
-//     for some seconds turns past all of them together; it skips the seconds between.
+//   - A second is sealed when the statistic turns past it. Its record then never changes. If a statistic is not used
+//     for some seconds, one turn ends the open second and skips the seconds after it.
 //   - Call-seconds are time in flight, summed over calls. Two calls of half a second each spend one call-second.
-//   - A slide is the number of passes in a window of one second that ends with a bucket. The peak of a second is the
-//     highest slide of its buckets.
+//   - Each bucket has a slide: the number of passes in the window of one second that ends with this bucket. The peak of
+//     a second is the highest slide of its buckets.
 //   - A cell is a range of response times. Histograms count response times by cell.
-//   - The counters of a statistic are integers outside of it that follow its calls in flight, for limits on
+//   - The counters of a statistic are integers outside of the statistic. They follow its calls in flight, for limits on
 //     concurrency; see [Statistic.SetCounters].
-//   - While the timeline slews, it corrects a difference to the wall clock by seconds that are up to 1 % shorter or
-//     longer; see [leap.Timeline].
+//   - While the timeline slews, seconds are up to 1 % shorter or longer, to correct a difference to the wall clock; see
+//     [leap.Timeline].
 //
 // # Promises
 //
@@ -65,9 +66,9 @@
 // # Protocol
 //
 // Sentinel's LeapArray keeps the counters of each bucket in atomic variables, and resets a bucket when its slot is
-// needed again. An event gets lost if a writer adds it to a bucket during the reset. A Statistic therefore stores the
-// open bucket separately from the ring of past buckets. Writers add to the open bucket only, and nothing is added to a
-// past bucket:
+// needed again. If a writer adds an event to a bucket during the reset, the event gets lost. A Statistic therefore
+// stores the open bucket separately from the ring of past buckets. Writers add to the open bucket only, and nothing is
+// added to a past bucket:
 //
 //	      writers                    the goroutine that turns the bucket            readers
 //	         |                                      |                                  |
@@ -80,8 +81,8 @@
 //	   mutable                                 past buckets                  packed, final
 //
 // The open bucket is divided into stripes. Each stripe has a lock, and counts the calls that entered by it. All stripes
-// change to the next bucket together. A count is therefore either in a stripe or in the history, never in both and
-// never in neither. The drawing follows one call that is in flight when the bucket ends at 10.0 s:
+// change to the next bucket together. A count is therefore either in a stripe or in the history, but never in both. The
+// drawing follows one call that is in flight when the bucket ends at 10.0 s:
 //
 //	call                                stripe                        the first goroutine after the boundary
 //	----                                ------                        ------------------------------------
@@ -92,7 +93,7 @@
 //	                                                                  10.0 s: Exit, Hold, Seal or a reader
 //	                                                                  finds now >= end
 //	                                                           turn:  lock mu and all stripes
-//	                                    end mark: turned       <----  replace the end marks
+//	                                    end mark: turning      <----  replace the end marks
 //	                                    word and tally are cut -----> fold: sum -> window and totals
 //	                                    cells are moved        -----> seal: second 9 -> record, histogram
 //	                                    end mark: open, 10.5 s <----  open the next bucket
@@ -101,9 +102,9 @@
 //	       count the completion ----->  tally: 1 completion           in second 10
 //	       unlock
 //
-// A call enters with one atomic addition and without a lock. Its exit counts in the stripe by which it entered, under
-// the lock of that stripe. If a writer has locked a stripe and finds that the bucket has ended, it unlocks the stripe,
-// turns the statistic, and locks the stripe again.
+// A call enters with one atomic addition and without a lock. Its exit counts in the stripe by which the call entered,
+// under the lock of that stripe. If a writer has locked a stripe and finds that the bucket has ended, it unlocks the
+// stripe, turns the statistic, and locks the stripe again.
 //
 // # The end mark
 //
@@ -114,22 +115,22 @@
 //	+--------------------------------------------------------------------------+---+
 //	|  end of the open bucket: a reading, in nanoseconds                       | S |
 //	+--------------------------------------------------------------------------+---+
-//	   S = 1: calls take the slow path, under the lock (the statistic has counters, or is turned or retired)
+//	   S = 1: calls take the slow path, under the lock (the statistic has counters, is turning, or is retired)
 //
-//	state     end mark               Statistic.end   calls                     left by
-//	-----     --------               -------------   -----                     -------
+//	state     end mark               Statistic.end   calls                     ends with
+//	-----     --------               -------------   -----                     ---------
 //	open      end of the bucket, S   the same        enter without a lock      turning, SetCounters, Retire
 //	                                                 if S is 0
-//	turned    closedMark             past            wait for mu or the lock   the end of the turn
+//	turning   closedMark             past            wait for mu or the lock   the end of the turn
 //	retired   closedMark             MaxInt64        get the zero Call         never
 //
 // End marks change only while the goroutine holds Statistic.mu and the locks of all stripes. These functions change
-// them: advance (open to turned), openBucket (turned to open), [Statistic.SetCounters] (open with another S),
+// them: advance (open to turning), openBucket (turning to open), [Statistic.SetCounters] (open with another S),
 // [Statistic.Retire] (open to retired, or back to open if a call has entered), and grow (a new stripe gets the end mark
-// of the first one). [Statistic.Init] sets the first end mark before other goroutines can see the statistic.
+// of the first stripe). [Statistic.Init] sets the first end mark before other goroutines can see the statistic.
 //
 // A call that enters without a lock, and a goroutine that changes the end mark, both use two atomic words: the end mark
-// and the call word, which the next section describes. They use them in opposite order:
+// and the call word, which the next section describes. They access these two words in opposite order:
 //
 //	Enter                                  turn, SetCounters, Retire
 //	-----                                  -------------------------
@@ -140,8 +141,8 @@
 // All goroutines see atomic operations in the same order, so at least one of two things happens. In step 2, the
 // goroutine on the right sees the addition. Or in step 3, Enter sees the new end mark, and calls reconcileEnter, which
 // waits for the locks. If the statistic is retired, reconcileEnter takes the call back. Otherwise the call stays
-// counted: in the bucket that has ended if the turn has seen the addition, and in the next bucket if not. The counters
-// then include the call, too.
+// counted: in the bucket that has ended if the turn has seen the addition, and in the next bucket if not.
+// reconcileEnter then adds the call to the counters, too.
 //
 // # The call word
 //
@@ -158,9 +159,9 @@
 //
 // Both parts wrap, so only differences of two values of the word are used. The number of entries is exact if fewer than
 // 67 million calls enter by a stripe in a bucket. The sum of stamps gives the call-seconds of the bucket modulo 13
-// days. The result is exact if it differs by less than six days from the call-seconds of the calls that were in flight
-// when the bucket began. Even a million calls that all enter at the beginning of a bucket of half a second add less
-// than six days.
+// days. The calls in flight at the start of the bucket spend its full length each. If entries and exits change this sum
+// by less than six days, the result is exact. Even a million calls that all enter at the beginning of a bucket of half
+// a second add less than six days.
 //
 // The stamps in the word are rounded. When a call exits, the exact stamp of its entry is still available, and the exit
 // corrects the rounding.
@@ -173,9 +174,9 @@
 //
 // Sealed seconds are final, so an event with a late stamp corrects the open second. A late entry adds the time that the
 // call spent before the open second. A late exit subtracts the time that sealed seconds counted after the call had
-// ended. For example, a call with the exit stamp 9.9 s is recorded at 10.2 s. Second 9 has 0.1 s too much, and second
-// 10 gets 0.1 s less. If second 10 would become negative, it reports 0, and the next second gets the rest of the
-// correction.
+// ended. For example, a call with the exit stamp 9.9 s is recorded at 10.2 s. Second 9 is sealed and has counted the
+// call until 10.0 s. This is 0.1 s too much, so second 10 gets 0.1 s less. If the call-seconds of second 10 would
+// become negative, second 10 reports 0, and the next second gets the rest of the correction.
 //
 // In each skipped second, every call in flight spends exactly one second. If a skipped second was slewed, it was really
 // up to 1 % longer or shorter. The next recorded second contains this difference. There is one exception: if a call
@@ -184,15 +185,16 @@
 // # Maximum in flight
 //
 // With one stripe the maximum is exact. Between two exits the number of calls in flight only grows. It is therefore
-// enough to compare the number with the maximum before each exit and at the end of the second. The maxima of several
+// enough to compare this number with the maximum before each exit and at the end of the second. The maxima of several
 // stripes or leaves belong to different instants. In that case the record has two bounds: the sum of the maxima is the
-// upper one, and minConcurrency describes the lower one.
+// upper bound, and minConcurrency describes the lower bound.
 //
 // While a statistic has counters, calls enter by the first stripe, and the maximum is exact. A call that enters during
-// a turn is an exception, because it cannot see the counters. It may enter by another stripe.
+// a turn is an exception: it cannot see whether the statistic has counters, so it may enter by another stripe.
 //
-// A call is in flight from an instant within Enter to an instant within Exit. A program that counts its calls between
-// Enter and Exit counts fewer calls than the lower bound if goroutines lose their processor within Enter or Exit.
+// A call is in flight from an instant within Enter to an instant within Exit. A program may count its calls itself,
+// from the end of Enter to the start of Exit. If goroutines lose their processor within Enter or Exit, this count may
+// be lower than the lower bound.
 //
 // # Locks
 //
@@ -205,16 +207,16 @@
 // the previous lookup in each store of records, and the cached peak. Every lookup changes the position. Readers of
 // sealed seconds therefore take mu, and delay no writer. Readers of the open bucket take all locks.
 //
-// Consistency: a sealed second is exact. A reading of the open bucket contains each completion as a whole. For each
-// stripe, it contains the passes and the calls in flight of one instant. Different stripes are read at slightly
-// different instants, so a reading may contain a call and miss an earlier one that entered by another stripe.
+// Consistency: a sealed second is exact. A reader of the open bucket sees each completion as a whole. For each stripe,
+// it sees the passes and the calls in flight of one instant. It reads the stripes at slightly different instants, so it
+// may see a call and miss an earlier call that entered by another stripe.
 //
 // # Costs
 //
-// A call costs one atomic addition to enter, and one lock, almost never contended, to leave. A reading of a window
-// holds the locks of all stripes for a short sum.
+// A call costs one atomic addition to enter, and one lock, almost never contended, to exit. A reader of a window holds
+// the locks of all stripes while it adds up their counts.
 //
-// A statistic begins with one stripe. If goroutines find a stripe locked in more than one of 256 calls, the statistic
+// A statistic begins with one stripe. If goroutines find a stripe locked in at least one of 256 calls, the statistic
 // gets more stripes: up to twice the number of processors, and at most sixteen.
 //
 // A turn costs less than a microsecond for each second with events, and nothing for idle seconds. With all stripes, it
@@ -226,15 +228,16 @@
 // # Caveats
 //
 // Statistics are lost when the process ends, unless an exporter has read them. Counts and sums of response times stop
-// at the largest int64 instead of wrapping. A sum of response times reaches it after 292 years.
+// at the largest int64 instead of wrapping. A sum of response times reaches it after 292 years of response time.
 //
 // One goroutine turns a bucket for all other goroutines, twice a second by default. If the machine preempts this
 // goroutine during the turn, writers of the resource wait for it.
 //
-// For several stripes or leaves, the maximum in flight is only known to be between two bounds. A part of the lower
-// bound is the average in flight. If a goroutine loses its processor twice within Enter, for a second each time, this
-// average may exceed the true maximum.
+// For several stripes or leaves, the record contains two bounds of the maximum in flight instead of its exact value.
+// The lower bound uses the average in flight. If a goroutine loses its processor twice within Enter, for a second each
+// time, this average may exceed the true maximum.
 //
-// A stripe can have up to 67 million calls in flight, and as many entries in one bucket. The call-seconds of a bucket
-// of a stripe must differ by less than six days from the call-seconds of the calls in flight at its start.
+// A stripe can have up to 67 million calls in flight, and as many entries in one bucket. The calls in flight at the
+// start of a bucket spend its full length each; entries and exits in the bucket must change this sum of call-seconds by
+// less than six days.
 package node
