@@ -76,9 +76,9 @@ func (a *Array[B]) Start(t time.Duration) time.Duration {
 	return time.Duration(a.Index(t)) * a.length
 }
 
-// Open returns the bucket that covers t. If t is before the newest bucket, Open returns the newest bucket instead. If
-// the ring does not yet contain the bucket that covers t, Open clears the slot of that bucket, which may hold an old
-// bucket, and returns the empty bucket.
+// Open returns the bucket that covers t. If t is before the newest bucket, Open returns the newest bucket instead. If t
+// is after the newest bucket, the bucket that covers t becomes the newest one. Open clears the slot of this bucket,
+// which may hold an old bucket, and returns the empty bucket.
 func (a *Array[B]) Open(t time.Duration) *B {
 	index := a.Index(t)
 	if a.slots == nil {

@@ -63,7 +63,7 @@ const (
 // Limitations: slewing takes hours to correct a difference of several minutes. A skipped name has no record, and the
 // record of a repeated second is not exported. [Health] counts steps and repeated seconds.
 type Timeline struct {
-	anchor time.Time // creation time, the zero of the machine's monotonic readings; unused if clock has functions
+	anchor time.Time // creation time; Now counts from here if clock.Mono is nil
 	clock  Clock
 
 	open atomic.Pointer[Second] // the open second; replaced under mu
@@ -90,8 +90,8 @@ type Second struct {
 // Health reports how a Timeline follows the wall clock.
 type Health struct {
 	// Steps counts the steps of the wall clock. Whenever a second opens, the Timeline computes the difference between
-	// the wall clock and the name of this second. If the difference has changed by a second or more since the second
-	// before, the wall clock has stepped.
+	// the wall clock and the name of this second. If the difference has changed by a second or more since the previous
+	// second opened, the wall clock has stepped.
 	Steps int64
 	// Repeated counts the seconds that are marked [Second.Repeat].
 	Repeated int64
@@ -113,7 +113,7 @@ type run struct {
 // This lead may be at most five minutes. If it would be longer, the Timeline starts with the current second, and marks
 // seconds as [Second.Repeat] until a name is later than StartAfter.
 //
-// The caller sets both functions of the clock or neither. Without functions, the Timeline reads the machine's clocks.
+// The caller sets Mono and Wall of the clock, or neither. Without them, the Timeline reads the machine's clocks.
 func NewTimeline(clock Clock) *Timeline {
 	t := &Timeline{anchor: time.Now(), clock: clock}
 	mono, wall := t.readClocks()

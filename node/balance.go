@@ -40,21 +40,21 @@ func (m *stripeSet) list() []*stripe {
 const (
 	minContended      = 32
 	callsPerContended = 256
-	maxBackoff        = 10 // largest number of times that minContended is doubled
+	maxBackoff        = 10 // minContended is doubled at most this number of times
 )
 
 // maxTries is the number of new seeds that are tried before stripes are added. If two goroutines share one of two
 // stripes, a new seed can separate them, and more stripes are unnecessary.
 const maxTries = 2
 
-// stripeLimit is the largest number of stripes of a statistic, even if the machine has more processors. Each stripe
-// takes memory and makes turns slower, because a turn locks all stripes. On machines with many processors, more stripes
-// would help little, because each goroutine does other work most of the time.
+// stripeLimit is the largest number of stripes in a set, even if the machine has more processors. Each stripe takes
+// memory and makes turns slower, because a turn locks all stripes. On machines with many processors, more stripes would
+// help little, because each goroutine does other work most of the time.
 const stripeLimit = 16
 
-// maxStripes returns the largest number of stripes on this machine: twice the number of processors, rounded up to a
-// power of two, and at most stripeLimit. Goroutines choose a stripe by a hash. With twice as many stripes as
-// processors, two processors rarely choose the same one.
+// maxStripes returns the largest number of stripes in a set on this machine: twice the number of processors, rounded up
+// to a power of two, and at most stripeLimit. Goroutines choose a stripe by a hash. With twice as many stripes as
+// processors, two processors rarely choose the same stripe.
 func maxStripes() int {
 	n := 2
 	for n < 2*runtime.GOMAXPROCS(0) && n < stripeLimit {
@@ -80,7 +80,7 @@ func (s *Statistic) pick() *stripe {
 }
 
 // noteContention adds one to contended, the number of times that goroutines found mu locked. When contended reaches a
-// threshold, noteContention decides whether the statistic needs rebalancing. If the statistic does not, contended
+// threshold, noteContention decides whether the statistic needs rebalancing. If rebalancing is unnecessary, contended
 // restarts at 0. mu must be held.
 func (st *stripe) noteContention() {
 	st.contended++

@@ -50,11 +50,11 @@ func (st *stripe) canEnterLockFree(mark int64, now leap.Reading) bool {
 // reconcileEnter finishes the entry of a call with the stamp now. The call has entered by st without the lock, and
 // meanwhile the end mark has changed. If s is retired, reconcileEnter takes the call back and returns true.
 //
-// Otherwise the call stays counted, and reconcileEnter returns false. If s has turned, the call counts in the bucket
-// that has ended if the turn has seen the call, and in the next bucket if not. In the next bucket its stamp is late.
-// reconcileEnter cannot distinguish these two cases. In both cases, it adds the time from the stamp to the start of the
-// open bucket to lateEntry. If the turn has seen the call, this time is unnecessary. The result of minConcurrency may
-// then be too low, but not too high. reconcileEnter also updates the counters.
+// Otherwise the call stays counted, and reconcileEnter returns false. If s has turned, there are two cases. If the turn
+// has seen the call, the call counts in the bucket that has ended. If not, the call counts in the next bucket, and its
+// stamp is late. reconcileEnter cannot distinguish these two cases. In both cases, it adds the time from the stamp to
+// the start of the open bucket to lateEntry. In the first case this time is unnecessary, so the result of
+// minConcurrency may be too low, but it is never too high. reconcileEnter also updates the counters.
 func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -72,9 +72,9 @@ func (s *Statistic) inFlightAge(spent callTime) time.Duration {
 //
 // The average is computed from spent, the call-seconds of the second. Two parts of spent must not raise the average, so
 // minConcurrency subtracts them. The first part is lateEntry: the call-seconds that late entries spent before the
-// second, and the call-seconds that slewing added. The second part is the rounding of stamps. The stamp of an entry is
-// rounded up by less than a tick, and the second of the exit gets this difference. minConcurrency therefore subtracts
-// one tick for each call that was in flight at the start of the second.
+// second, and the call-seconds that slewing added. The second part comes from rounding: the stamp of an entry is
+// rounded up by less than a tick, and the exit adds this difference to its own second. minConcurrency therefore
+// subtracts one tick for each call that was in flight at the start of the second.
 func minConcurrency(most, began, ended int64, spent, lateEntry time.Duration) int64 {
 	average := spent - lateEntry - time.Duration(began)<<tickBits
 	return max(most, began, ended, int64((average+time.Second-1)/time.Second))

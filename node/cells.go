@@ -17,7 +17,7 @@ type completions struct {
 }
 
 // cells counts response times by cell of a layout. A page is an array of small counters for 32 neighboring cells. A
-// page exists only if one of its cells has a count. The response times of a resource usually lie close together, so a
+// page is created when one of its cells first gets a count. The response times of a resource usually lie close together, so a
 // few pages are enough:
 //
 //	layout   | cells 0 - 31 | 32 - 63 | 64 - 95 | 96 - 127 | ...
@@ -130,7 +130,7 @@ func (p *cells[N]) each(f func(cell int, n int64)) {
 	for i, rest := 0, p.have; rest != 0; i, rest = i+1, rest&(rest-1) {
 		index := bits.TrailingZeros64(rest)
 		for c, n := range &p.pages[i] {
-			if n != 0 { // counters after the last cell of the layout stay 0
+			if n != 0 { // never true for counters after the last cell of the layout
 				f(index*pageCells+c, int64(n))
 			}
 		}

@@ -11,7 +11,7 @@ import (
 // contains the sum of their calls. The calls of one statistic are its share of the counter.
 //
 // If a counter was set before and is not in list, SetCounters removes the share of s from it. With an empty list, s has
-// no counters, and its calls cost nothing more. SetCounters does nothing if s is retired.
+// no counters, and its calls have no extra cost. SetCounters does nothing if s is retired.
 //
 //	stripe 1   3 in flight, 2 loans waiting   reported 5   \
 //	stripe 2   1 in flight                    reported 1   / counter: 6, and the share of other statistics

@@ -9,7 +9,7 @@ import (
 
 // Histogram sets h to the histogram of the response times in the sealed seconds with indexes in [from, to), and returns
 // true. Histogram returns false if one of these seconds is not sealed, or if its histogram is no longer kept (see
-// [Options].Histograms). In this case h contains only the histograms that exist.
+// [Options].Histograms). In this case h contains only the seconds whose histograms are available.
 func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	h.reset(v.config.layout)
 	open := v.config.openSecond()

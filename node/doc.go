@@ -36,8 +36,8 @@
 //     exit is a completion. A batch is one call in flight that counts as n passes and n completions.
 //   - The stamp of an event is the reading with which it is recorded. A stamp is late if it is before the bucket in
 //     which the event counts.
-//   - The open bucket is the one to which writers add, and the open second contains it. To turn is to close the open
-//     bucket and to open a later one. A statistic turns when it is written or read, never by itself.
+//   - Writers add to the open bucket. The open second is the second that contains the open bucket. To turn is to close
+//     the open bucket and to open a later one. A statistic turns when it is written or read, never by itself.
 //   - A second is sealed when the statistic turns past it. Its record then never changes. If a statistic is not used
 //     for some seconds, one turn ends the open second and skips the seconds after it.
 //   - Call-seconds are time in flight, summed over calls. Two calls of half a second each spend one call-second.
@@ -53,7 +53,7 @@
 //
 // One stamp: each event is recorded with one reading, in one bucket. All windows, totals and histograms are derived
 // from this bucket. A completion, its response time, its error and its code are recorded in a single change, so no
-// reader sees half of it.
+// reader sees half of the change.
 //
 // Conservation: at any time, the sealed seconds and the open second add up to the totals, and the totals equal the
 // number of recorded calls.
@@ -67,8 +67,8 @@
 //
 // Sentinel's LeapArray keeps the counters of each bucket in atomic variables, and resets a bucket when its slot is
 // needed again. If a writer adds an event to a bucket during the reset, the event gets lost. A Statistic therefore
-// stores the open bucket separately from the ring of past buckets. Writers add to the open bucket only, and nothing is
-// added to a past bucket:
+// stores the open bucket separately from the ring of past buckets. Writers add to the open bucket only, and past
+// buckets never change:
 //
 //	      writers                    the goroutine that turns the bucket            readers
 //	         |                                      |                                  |
@@ -141,8 +141,8 @@
 // All goroutines see atomic operations in the same order, so at least one of two things happens. In step 2, the
 // goroutine on the right sees the addition. Or in step 3, Enter sees the new end mark, and calls reconcileEnter, which
 // waits for the locks. If the statistic is retired, reconcileEnter takes the call back. Otherwise the call stays
-// counted: in the bucket that has ended if the turn has seen the addition, and in the next bucket if not.
-// reconcileEnter then adds the call to the counters, too.
+// counted. If the turn has seen the addition, the call counts in the bucket that has ended; if not, it counts in the
+// next bucket. reconcileEnter then adds the call to the counters, too.
 //
 // # The call word
 //
@@ -168,9 +168,9 @@
 //
 // # Call-seconds
 //
-// A call spends the time from the stamp of its entry to the stamp of its exit, exactly, also if buckets turn in
-// between. Over all seconds, the call-seconds therefore equal the sum of the response times (Little's law); a batch
-// counts once. While a call is in flight, the time counted for it is rounded by up to 4.1 µs.
+// A call spends exactly the time from the stamp of its entry to the stamp of its exit, even if buckets turn in between.
+// Over all seconds, the call-seconds therefore equal the sum of the response times (Little's law); a batch counts once.
+// While a call is in flight, the time counted for it is rounded by up to 4.1 µs.
 //
 // Sealed seconds are final, so an event with a late stamp corrects the open second. A late entry adds the time that the
 // call spent before the open second. A late exit subtracts the time that sealed seconds counted after the call had
@@ -193,14 +193,14 @@
 // a turn is an exception: it cannot see whether the statistic has counters, so it may enter by another stripe.
 //
 // A call is in flight from an instant within Enter to an instant within Exit. A program may count its calls itself,
-// from the end of Enter to the start of Exit. If goroutines lose their processor within Enter or Exit, this count may
-// be lower than the lower bound.
+// from the end of Enter to the start of Exit. If goroutines lose their processor within Enter or Exit, the maximum of
+// this count may be below the lower bound of the record.
 //
 // # Locks
 //
 // Locks are taken in this order: View.mu, Statistic.mu, the first stripe, the other stripes in the order of their list,
-// the lock of the timeline. Enter, Exit, Hold and Backdate lock one stripe and nothing else, unless they have to turn.
-// Loans and Resume take Statistic.mu first.
+// the lock of the timeline. Enter, Exit, Hold and Backdate lock at most one stripe and nothing else, unless they have
+// to turn the statistic. Loans and Resume take Statistic.mu first.
 //
 // The fields after Statistic.mu change only while mu and the locks of all stripes are held. To read them, mu or the
 // lock of one stripe is enough. Two parts of the history are exceptions, because mu alone guards them: the position of
