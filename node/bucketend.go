@@ -84,11 +84,12 @@ func (s *Statistic) Seal(now leap.Reading) {
 	s.advance(now)
 }
 
-// advance turns s to the reading now, unless the open bucket of s already contains now or is later. It moves the open
-// bucket into the window (fold), seals the seconds that have ended (skipTo), and opens the bucket of now (openBucket).
-// If calls have borrowed passes from a skipped bucket, advance stops at that bucket and counts the passes in it:
+// advance turns s to the reading now, unless the open bucket of s already contains this reading or is later. It moves
+// the open bucket into the window (fold), seals the seconds that have ended (skipTo), and opens the bucket that
+// contains the reading (openBucket). If calls have borrowed passes from a skipped bucket, advance stops at that bucket
+// and counts the passes in it:
 //
-//	bucket k            skipped buckets                  bucket of now
+//	open bucket         skipped buckets                  bucket of the reading
 //	|--- fold --->|--- skipTo (calls in flight only) --->|--- openBucket
 //	              ^ loans from skipped buckets are applied in their own bucket
 //

@@ -17,8 +17,8 @@ type completions struct {
 }
 
 // cells counts response times by cell of a layout. A page is an array of small counters for 32 neighboring cells. A
-// page is created when one of its cells first gets a count. The response times of a resource usually lie close together, so a
-// few pages are enough:
+// page is created when one of its cells first gets a count. The response times of a resource usually lie close
+// together, so a few pages are enough:
 //
 //	layout   | cells 0 - 31 | 32 - 63 | 64 - 95 | 96 - 127 | ...
 //	have     |      0       |    1    |    0    |     1    | ...      a bit for each page
@@ -28,7 +28,7 @@ type completions struct {
 // If the count of a cell does not fit into the counter of the cell, the value of the counter moves to a list of spilled
 // counts, and the counter starts again from 0. The zero value is empty.
 type cells[N uint16 | uint32] struct {
-	have  uint64    // a bit for each page; a layout has fewer than 64 pages
+	have  uint64    // bit i is set if page i exists; a layout has fewer than 64 pages
 	pages []page[N] // the existing pages, in ascending order of their cells
 	spill *spill    // list of spilled counts
 }
@@ -124,8 +124,8 @@ func (p *cells[N]) addTo(counts []int64, firstCell int) {
 	p.each(func(cell int, n int64) { counts[cell-firstCell] = saturate(counts[cell-firstCell], n) })
 }
 
-// each calls f for every cell with a count. If a cell has a spill, each may call f twice for this cell, each time with
-// a part of the count.
+// The method each calls f for every cell with a count. If a cell has a spill, f may be called twice for this cell. Each
+// of the two calls then gets a part of the count.
 func (p *cells[N]) each(f func(cell int, n int64)) {
 	for i, rest := 0, p.have; rest != 0; i, rest = i+1, rest&(rest-1) {
 		index := bits.TrailingZeros64(rest)
