@@ -8,15 +8,15 @@ import (
 )
 
 // Histogram is a distribution of response times. It can be read as a Prometheus native histogram and as a classic one.
-// Both are exact. The zero value is empty. A Histogram is a copy, so later calls do not change it. A method that fills
-// a Histogram reuses the memory of its cells, some 4 KiB. Concurrent use is not safe.
+// Both are exact. The zero value is empty. A Histogram is a copy, so calls that end later do not change it. A method
+// that fills a Histogram reuses the memory of its cells, some 4 KiB. A Histogram is not safe for concurrent use.
 //
-// Counts are stored by cell. A cell ends at every bound of the native and of the classic histogram (see layout). Each
+// Counts are stored by cell. Every bound of the native or the classic histogram is the end of a cell (see layout). Each
 // bucket of these histograms is therefore a sum of whole cells, and no count is estimated:
 //
 //	cells     | 3 | 1 | 0 | 4 | 2 | 0 | …
-//	native    |   4   | 0 |   6   | …       bounds by powers of 2^(1/8)
-//	classic   |     4     | 10            cumulative, at the bounds of Options.Bounds
+//	native    |   4   | 0 |   6   | …       the bounds are 2^(i/8) seconds
+//	classic   |     4     | 10            the counts are cumulative, the bounds are Options.Bounds
 type Histogram struct {
 	layout   *layout
 	cells    []int64
@@ -32,7 +32,7 @@ func (h *Histogram) Count() int64 { return h.count }
 // Sum returns the sum of all response times.
 func (h *Histogram) Sum() time.Duration { return h.sum }
 
-// Zero returns the number of response times of exactly 0: the zero bucket of the native histogram.
+// Zero returns the count of the native histogram's zero bucket: the number of response times of exactly 0.
 func (h *Histogram) Zero() int64 {
 	if len(h.cells) == 0 {
 		return 0
@@ -40,8 +40,8 @@ func (h *Histogram) Zero() int64 {
 	return h.cells[0]
 }
 
-// Native iterates over the non-empty buckets of the native histogram in ascending order. It yields the index of each
-// bucket in schema 3, and the count of this bucket, which does not include the buckets before it.
+// Native iterates over the non-empty buckets of the native histogram in ascending order. For each bucket, it yields the
+// index in schema 3 and the count. The count does not include the buckets before.
 func (h *Histogram) Native() iter.Seq2[int, int64] {
 	return func(yield func(int, int64) bool) {
 		for c := max(h.from, 1); c < h.to; {
@@ -56,9 +56,9 @@ func (h *Histogram) Native() iter.Seq2[int, int64] {
 	}
 }
 
-// Classic iterates over the buckets of the classic histogram in ascending order. It yields the upper bound of each
-// bucket, and the number of all response times up to this bound. It leaves out the last bucket, which has no upper
-// bound. That bucket contains all response times, so its count is [Histogram.Count].
+// Classic iterates over the buckets of the classic histogram in ascending order. For each bucket, it yields the upper
+// bound, and the number of all response times up to this bound. Classic leaves out the last bucket, which has no upper
+// bound. The last bucket includes all response times, so its count is [Histogram.Count].
 func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 	return func(yield func(time.Duration, int64) bool) {
 		if h.layout == nil {
@@ -77,9 +77,9 @@ func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 }
 
 // Quantile estimates the q-quantile: the smallest response time such that at least q*Count response times do not exceed
-// it. For example, the 0.9-quantile of ten response times is the ninth shortest. The estimate lies in the same native
-// bucket as the true value, so it is off by less than the width of a bucket, 9.05 %. Within a bucket, Quantile assumes
-// evenly spread response times.
+// it. For example, the 0.9-quantile of ten response times is the ninth shortest. The estimate lies in the same cell as
+// the true value. A cell is at most as wide as a native bucket, so the error is less than 9.05 %. Within a cell,
+// Quantile assumes evenly spread response times.
 //
 // For q <= 0, Quantile returns the shortest response time, and for q >= 1 the longest one. Both are exact. For an empty
 // histogram, or if q is NaN, Quantile returns 0.
@@ -122,16 +122,16 @@ func (h *Histogram) Add(o *Histogram) {
 	}
 	from, to := min(h.from, o.from), max(h.to, o.to)
 	h.addTotals(&Counts{Complete: o.count, RTSum: o.sum, RTMin: o.min, RTMax: o.max})
-	// addTotals computes the range from min and max, which a histogram of View.HistogramBefore lacks. Set the range
-	// here.
+	// addTotals computes the range of cells from the shortest and the longest response time. A histogram from
+	// View.HistogramBefore lacks these two times, so set the range here.
 	h.from, h.to = from, to
 	for c := o.from; c < o.to; c++ {
 		h.cells[c] = saturate(h.cells[c], o.cells[c])
 	}
 }
 
-// reset empties h, and prepares it for counts in the layout l. The range of cells with counts is empty until the next
-// [Histogram.addTotals].
+// reset empties h, and prepares it for counts by the cells of l. Afterwards the range from h.from to h.to is empty,
+// until [Histogram.addTotals] or the caller sets it.
 func (h *Histogram) reset(l *layout) {
 	if cap(h.cells) < len(l.upper) {
 		h.cells = make([]int64, len(l.upper))
@@ -142,8 +142,8 @@ func (h *Histogram) reset(l *layout) {
 	*h = Histogram{layout: l, cells: h.cells}
 }
 
-// addTotals adds the totals of c to h, and extends the range of the cells that may have counts. It adds no counts of
-// cells; the caller must add them.
+// addTotals adds the totals of c to h. It also sets the range of the cells that may have counts, from h.from to h.to.
+// It adds no counts of cells; the caller must add them.
 func (h *Histogram) addTotals(c *Counts) {
 	all := Counts{Complete: h.count, RTSum: h.sum, RTMin: h.min, RTMax: h.max}
 	all.add(c)

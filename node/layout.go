@@ -10,12 +10,12 @@ import (
 )
 
 // Native buckets follow Prometheus's schema 3: bucket i holds the response times in (2^((i-1)/8), 2^(i/8)] seconds. A
-// doubling of the response time spans eight buckets, each 9.05 % wide.
+// doubling of the response time spans eight buckets. The upper bound of a bucket is 9.05 % above the lower bound.
 const (
 	NativeSchema = 3
 	perDoubling  = 1 << NativeSchema
-	nativeMin    = -239 // holds 1 ns
-	nativeMax    = 265  // holds the longest time.Duration
+	nativeMin    = -239 // the bucket of 1 ns
+	nativeMax    = 265  // the bucket of the longest time.Duration
 )
 
 // maxBounds is the largest number of classic bounds. Each bound is one more series for each resource.
@@ -31,27 +31,27 @@ func DefaultBounds() []time.Duration {
 	}
 }
 
-// layout divides the range of response times into cells. A cell ends at every bound of the native histogram and at
-// every bound of the classic one. A response time is counted once, in its cell. Each bucket of either histogram
-// consists of whole cells, so its count is an exact sum:
+// layout divides the range of response times into cells. Every bound of the native or the classic histogram is the end
+// of a cell. A response time is counted once, in its cell. Each bucket of either histogram consists of whole cells, so
+// its count is an exact sum:
 //
-//	native bucket   |------- 30 -------|------- 31 -------|------- 32 -------|
+//	native bucket   |-------- i -------|------ i+1 -------|------ i+2 -------|
 //	classic bound                 |                                   |
-//	cell            |    57       | 58 |       59         |    60     |  61  |
+//	cell            |     c       |c+1 |       c+2        |    c+3    | c+4  |
 //
 // Cell 0 holds only response times of 0, like Prometheus's zero bucket.
 //
-// A layout never changes and is safe for concurrent use. A process has one layout, of some 14 KiB.
+// A layout never changes and is safe for concurrent use. A process has one layout, of some 12 KiB.
 type layout struct {
-	bounds []time.Duration
-	upper  []int64  // upper[c] is the longest response time of cell c, in ns
-	native []int16  // native[c] is the native bucket that contains cell c
-	first  []uint16 // cell at which layout.cell starts its search, by octave and step
+	bounds []time.Duration // upper bounds of the classic buckets, without the last bucket
+	upper  []int64         // upper[c] is the longest response time of cell c, in ns
+	native []int16         // native[c] is the native bucket that contains cell c
+	first  []uint16        // cell at which layout.cell starts its search, by octave and step
 }
 
-// layout.cell finds the cell of a response time by its octave (the highest power of two up to the response time, in
-// nanoseconds) and by the step within this octave. An octave has 32 equal steps. A step is at most 3.1 % wide, so at
-// most one native bound falls into it.
+// layout.cell finds the cell of a response time by its octave and its step. Octave i contains the response times from
+// 2^i nanoseconds to just below 2^(i+1) nanoseconds. An octave has 32 equal steps. A step is at most 3.1 % wide, and a
+// native bucket is 9.05 % wide. At most one native bound therefore falls into a step.
 const (
 	steps    = 32
 	stepBits = 5
@@ -108,7 +108,7 @@ func (l *layout) add(upper int64, native int) {
 }
 
 // nativeUpper returns the longest response time, in nanoseconds, that Prometheus counts in native bucket i. Prometheus
-// converts a response time to float64 seconds and compares these with the bound, so nativeUpper does the same.
+// converts a response time to float64 seconds, and compares this float64 with the bound. nativeUpper does the same.
 func nativeUpper(i int) int64 {
 	bound := NativeBound(i)
 	ns := bound * 1e9
@@ -127,7 +127,7 @@ func nativeUpper(i int) int64 {
 
 // NativeBound returns the upper bound of native bucket i in seconds: 2^(i/8).
 func NativeBound(i int) float64 {
-	// The values 2^(k/8 - 1) for k from 0 to 7, equal to client_golang's to the last bit.
+	// These are the values 2^(k/8 - 1) for k from 0 to 7. They equal the constants of client_golang to the last bit.
 	fractions := [perDoubling]float64{
 		0.5, 0.5452538663326288, 0.5946035575013605, 0.6484197773255048,
 		0.7071067811865475, 0.7711054127039704, 0.8408964152537144, 0.9170040432046711,
@@ -144,10 +144,10 @@ func (l *layout) cell(rt time.Duration) int {
 	octave := bits.Len64(uint64(ns)) - 1
 	step := uint64(ns) << (63 - octave) >> (63 - stepBits) & (steps - 1)
 	c := int(l.first[octave*steps+int(step)])
-	// c is the cell at the start of the step. The cell of ns is one higher for each bound of the step that is below ns.
-	// A branch for the first such bound would be unpredictable for the processor, so the next line adds the sign bit of
-	// upper[c]-ns instead. The loop handles a second bound. It almost never runs, because a step with two bounds needs
-	// a native and a classic bound.
+	// c is the cell of the start of the step. For each bound that lies in the step and is below ns, the cell of ns is
+	// one higher than c. The processor could not predict a branch for the first such bound. The next line has no
+	// branch: it adds the sign bit of upper[c]-ns, which is 1 if ns is above the bound. The loop handles further
+	// bounds. It almost never runs, because few steps contain two bounds.
 	c += int(uint64(l.upper[c]-ns) >> 63)
 	for ns > l.upper[c] {
 		c++

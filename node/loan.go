@@ -8,12 +8,13 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// OccupyTimeout is the longest time that a call may wait for the bucket from which it borrows passes. It is Sentinel's
-// value.
+// OccupyTimeout is the longest time that a call may wait for the bucket from which it borrows passes. Sentinel has the
+// same timeout.
 const OccupyTimeout = 500 * time.Millisecond
 
-// Loan is a call that waits for a later bucket, from which it has borrowed its passes by [Statistic.Occupy]. End each
-// Loan once, by [Loan.Call] or [Loan.Cancel]. The zero value is not a loan.
+// Loan is a call that waits for a later bucket. The call has borrowed its passes from that bucket by
+// [Statistic.Occupy]. The caller must end each Loan once, by [Loan.Call] or [Loan.Cancel]. The zero value is not a
+// loan.
 type Loan struct {
 	stat *Statistic
 	at   time.Duration // start of the later bucket, in line time
@@ -22,15 +23,17 @@ type Loan struct {
 
 // The life of a loan:
 //
-//	bucket 4                  bucket 5                  bucket 6
-//	Occupy: borrow 1 from 6   (waits)                   turn: the pass counts, 1 in flight
-//	                                                    Call: the waiting call becomes a Call
-//	                          or Cancel: nothing was     End
-//	                          counted, the loan is gone
+//	bucket 4                    bucket 5                    bucket 6
+//	--------                    --------                    --------
+//	Occupy: borrow a pass       the call waits              turn: count the pass, and one call in flight
+//	from bucket 6                                           Loan.Call: return the Call
+//	                            or Loan.Cancel: end the     Call.Exit: count the completion
+//	                            loan, count nothing
 //
 // In every view, the pass must count in the bucket from which it was borrowed. The waiting goroutine may wake up too
-// late for that. The goroutine that turns to the bucket therefore counts the pass. Until then, the statistic has one
-// loan struct for each bucket, with the sums over all calls that wait for this bucket.
+// late for that. The pass is therefore counted by the goroutine that turns the statistic to that bucket. Until then,
+// the statistic stores one loan struct for each bucket from which calls have borrowed. The struct holds the sums over
+// these calls.
 
 // loan holds the sums of all calls that have borrowed passes from one bucket.
 type loan struct {
@@ -38,10 +41,10 @@ type loan struct {
 	calls, passes int64
 }
 
-// Occupy borrows n passes for one call from a later bucket. The parameter bucket is the start of that bucket in line
-// time. When the later bucket begins, the passes count in it and the call is in flight, even if s turns to this bucket
-// much later. Every view therefore shows the passes in the second of the later bucket. Occupy returns false if the
-// bucket has begun at the reading now, or if s is retired.
+// Occupy borrows n passes for one call from a later bucket. The parameter bucket is the start of the later bucket in
+// line time. When the later bucket begins, the passes count in it and the call is in flight. This holds even if s turns
+// to that bucket much later. Every view therefore shows the passes in the second of the later bucket. Occupy clamps n
+// to [1, 2^32-1]. It returns false if the later bucket has already begun at the reading now, or if s is retired.
 func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loan, bool) {
 	n = clampBatch(n)
 	s.mu.Lock()
@@ -53,10 +56,10 @@ func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loa
 	s.lockStripes()
 	defer s.unlockStripes()
 	r := s.ensureHistory()
-	// Inserting is cheap, because the slice is short: a call borrows only from buckets that begin within OccupyTimeout,
-	// half a second.
-	i, there := r.findLoan(bucket)
-	if !there {
+	// The insertion is cheap, because the slice is short: a call borrows only from buckets that begin within
+	// OccupyTimeout, half a second.
+	i, found := r.findLoan(bucket)
+	if !found {
 		r.loans = slices.Insert(r.loans, i, loan{at: bucket})
 	}
 	r.loans[i].calls++
@@ -66,9 +69,10 @@ func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loa
 	return Loan{stat: s, at: bucket, n: n}, true
 }
 
-// Call turns the statistic to the reading now. If the bucket of the loan has begun, the borrowed passes are counted,
-// and Call returns the call that waited. This call began to wait at the reading entered, and its response time begins
-// there. If the bucket has not begun, Call returns false, and the call continues to wait.
+// Call turns the statistic to the reading now. If the bucket of the loan has begun, a turn has counted the borrowed
+// passes. Call then ends the loan, and returns the call that waited. The parameter entered is the reading at which this
+// call began to wait; its response time begins at this reading. If the bucket of the loan has not begun, Call returns
+// false, and the call continues to wait.
 func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	s := l.stat
 	if s == nil {
@@ -81,19 +85,21 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 		return Call{}, false
 	}
 	n := l.n
-	// began is the start of the bucket of the loan. If this bucket has already ended and its second was slewed, began
-	// differs from the true start by the slewed time.
+	// began is the reading at which the bucket of the loan began. If this bucket has already ended and its second was
+	// slewed, began differs from the true start by the slewed time.
 	began := s.end.Add(l.at - s.start - time.Duration(s.first.length.Load()))
 	*l = Loan{}
 	s.first.mu.Lock()
-	s.first.open.inFlightTime -= tickRemainder(entered) // cancels the correction that Exit adds
-	s.first.rtExcess += began.Sub(entered)
+	// Exit will add tickRemainder(entered), as the correction of a rounded stamp. No stamp was rounded for this call.
+	s.first.open.inFlightTime -= tickRemainder(entered)
+	s.first.rtExcess += began.Sub(entered) // the wait counts in the response time, but not as call-seconds
 	s.first.mu.Unlock()
 	return Call{st: &s.first, entered: entered, batch: batch{n: uint32(n)}}, true
 }
 
-// Cancel gives the borrowed passes back and returns true. If the bucket of the loan has begun at the reading now, the
-// passes are already counted. Cancel then returns false, and the caller must end the loan with [Loan.Call].
+// Cancel ends the loan, gives the borrowed passes back to the later bucket, and returns true. If the later bucket has
+// begun at the reading now, the passes are already counted. Cancel then returns false, and the caller must end the loan
+// with [Loan.Call].
 func (l *Loan) Cancel(now leap.Reading) bool {
 	s := l.stat
 	if s == nil {
@@ -120,7 +126,8 @@ func (l *Loan) Cancel(now leap.Reading) bool {
 	return true
 }
 
-// waiting returns the number of calls that wait for later buckets at the reading now, and the sum of their passes.
+// waiting returns the number of calls that wait for later buckets at the reading now, and the sum of the passes that
+// these calls have borrowed.
 func (s *Statistic) waiting(now leap.Reading) (calls, passes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,14 +138,14 @@ func (s *Statistic) waiting(now leap.Reading) (calls, passes int64) {
 	return calls, passes
 }
 
-// findLoan returns the index of the loan for a bucket. If there is no such loan, it returns the index at which to
-// insert one, and false.
+// findLoan returns the index of the loan struct for a bucket, and true. If there is no such struct, findLoan returns
+// the index at which to insert one, and false.
 func (r *history) findLoan(bucket time.Duration) (int, bool) {
 	return slices.BinarySearchFunc(r.loans, bucket, func(l loan, at time.Duration) int { return cmp.Compare(l.at, at) })
 }
 
-// nextLoan removes the earliest loan and returns it, unless its bucket starts after the line time latest. All locks
-// must be held.
+// nextLoan removes and returns the earliest loan, if its bucket starts at the line time latest or before. If there is
+// no such loan, nextLoan returns false. All locks must be held.
 func (s *Statistic) nextLoan(latest time.Duration) (loan, bool) {
 	if len(s.history.loans) == 0 || s.history.loans[0].at > latest {
 		return loan{}, false
@@ -148,11 +155,11 @@ func (s *Statistic) nextLoan(latest time.Duration) (loan, bool) {
 	return l, true
 }
 
-// applyLoan counts the passes of a loan in the open bucket, and adds its calls to the calls in flight. All locks must
-// be held.
+// applyLoan counts the passes of the loan l in the open bucket, and adds the calls of l to the calls in flight. All
+// locks must be held.
 func (s *Statistic) applyLoan(l loan) {
 	st := &s.first
-	s.borrowers -= uint32(l.calls) // calls that waited stay in the counters: they are in flight now
+	s.borrowers -= uint32(l.calls) // the counters stay the same: these calls now count as calls in flight
 	st.addInFlight(l.calls, st.bucketEnd().Add(-time.Duration(st.length.Load())))
 	st.open.Pass = saturate(st.open.Pass, l.passes)
 	s.history.occupied = saturate(s.history.occupied, l.passes)

@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Memory holds the bytes of heap that a [Statistic] takes, by part. The allocator rounds sizes up, and the bytes
+// Memory holds the bytes of heap that a [Statistic] takes, by part. The allocator rounds sizes up, and the numbers
 // include this rounding.
 type Memory struct {
 	// Statistic is the memory of everything except sealed seconds: stripes and their counts, the second window, and
@@ -22,15 +22,15 @@ type Memory struct {
 func (m Memory) Sum() int64 { return m.Statistic + m.Seconds + m.Histograms }
 
 // [Config.Reservation] assumes the following sizes: the bytes of a record, the bytes of a histogram, and the number of
-// pages of response times. The sizes were measured with response times around 20 ms. The record of a second takes 14
+// pages of response times. The bytes were measured with response times around 20 ms. The record of a second takes 14
 // bytes with 5 calls, 18 with 100, and 22 with 500. The histogram of a second with 100 calls takes 16 bytes.
 const (
 	reservedSecond    = 22
 	reservedHistogram = 24
-	reservedPages     = 3 // response times that vary by a factor of 8 lie in three pages
+	reservedPages     = 3 // at the default bounds, enough for response times that vary by a factor of 100
 )
 
-// Heap bytes of one object of each type, as the allocator rounds them up.
+// Each of these variables is the heap memory of one object in bytes, as the allocator rounds it up.
 var (
 	historyBytes     = allocSize(unsafe.Sizeof(history{}))
 	completionsBytes = allocSize(unsafe.Sizeof(completions{}))
@@ -50,9 +50,9 @@ func ringBytes[B any](r *leap.Array[B]) int64 {
 	return int64(r.Span()/r.Length()) * int64(8+unsafe.Sizeof(b))
 }
 
-// Reservation returns the bytes that a busy statistic takes once its history is full. These bytes are enough for
-// several hundred calls a second. A statistic may take more if it is busier, has several stripes, or has response times
-// that vary widely; see [Statistic.Memory].
+// Reservation returns the bytes that a busy statistic takes once its history is full. They are enough for several
+// hundred calls a second. A statistic takes more if it is busier, has several stripes, or has response times that vary
+// widely; see [Statistic.Memory].
 func (c *Config) Reservation() int64 {
 	seconds := int64(c.opts.History/time.Second) + 2
 	histograms := int64(c.opts.Histograms/time.Second) + 2
@@ -61,12 +61,13 @@ func (c *Config) Reservation() int64 {
 		seconds*reservedSecond + histograms*reservedHistogram
 }
 
-// SplitReservation returns the bytes that [Statistic.SplitByCode] adds to [Config.Reservation], for three codes.
+// SplitReservation returns the bytes that a statistic with [Statistic.SplitByCode] takes in addition to
+// [Config.Reservation]. It assumes that the calls end with three codes.
 func (c *Config) SplitReservation() int64 {
 	return 3 * (codeTimesBytes + reservedPages*int64(unsafe.Sizeof(page[uint32]{})))
 }
 
-// Memory returns the memory that s takes. It holds the locks of s for a short sum.
+// Memory returns the memory that s takes. It holds all locks of s while it adds up the parts.
 func (s *Statistic) Memory() (m Memory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +105,7 @@ func (p *cells[N]) bytes() (n int64) {
 // bytes returns the memory of the counts by code.
 func (c codes) bytes() int64 { return int64(cap(c)) * int64(unsafe.Sizeof(codeCount{})) }
 
-// Memory returns the memory that v takes, without the memory of its leaves.
+// Memory returns the memory that v takes. The memory of its leaves is not included.
 func (v *View) Memory() int64 {
 	leaves, removed := v.leavesAndRemoved()
 	n := viewBytes + int64(cap(leaves))*int64(unsafe.Sizeof((*Statistic)(nil)))

@@ -2,8 +2,8 @@ package node
 
 import "time"
 
-// MetricNode is the record of one sealed second: the events from Start to a second later, and the calls in flight.
-// Values can be copied and compared. A record never changes.
+// MetricNode is the record of one sealed second: the events from Start to a second after Start, and the calls in
+// flight. Values can be copied and compared. A record never changes.
 type MetricNode struct {
 	// Start is the wall-clock second that the record belongs to, in UTC.
 	Start time.Time
@@ -13,38 +13,39 @@ type MetricNode struct {
 	// InFlightMax is a lower bound of the maximum number of calls in flight in the second. Do not sum it over seconds
 	// or resources.
 	//
-	// It is exact for a view of one leaf (one resource, called by one origin in one context) while the leaf has one
-	// stripe. The leaf gets more stripes when goroutines often contend for its lock. Under a limit on concurrency, new
-	// calls enter by the first stripe, and the value of a view of one leaf is exact again. Two kinds of calls are
-	// exceptions, and make the value a lower bound: calls that entered by another stripe before the limit was set, and
-	// calls that enter while a bucket turns.
+	// For a view of one leaf (one resource, called by one origin in one context), InFlightMax is exact while the leaf
+	// has one stripe. The leaf gets more stripes when goroutines often contend for its lock. Under a limit on
+	// concurrency, new calls enter by the first stripe, and InFlightMax of a view of one leaf is exact again. Two kinds
+	// of calls are exceptions, and make it a lower bound: calls that entered by another stripe before the limit was
+	// set, and calls that enter while a bucket turns.
 	//
-	// In all other cases the value is the highest of these numbers: the maximum of one leaf or stripe, the calls in
-	// flight at the start of the second, the calls in flight at the end of the second, and the average in flight,
-	// rounded up.
+	// In all other cases, InFlightMax is the highest of these numbers: the maximum of a single leaf or stripe, the
+	// calls in flight at the start of the second, the calls in flight at the end of the second, and the average in
+	// flight, rounded up.
 	InFlightMax int64
 	// InFlightMaxUpper is an upper bound of the maximum number of calls in flight in the second. It is the sum of the
 	// maxima of all leaves and stripes, which may belong to different instants. For a view of one leaf with one stripe,
-	// it equals InFlightMax. With many leaves it may be far above the maximum, because a leaf that had one call in
-	// flight at any time in the second adds 1. Do not sum the bound over seconds. For several views that share no call,
-	// the sum of their bounds is an upper bound for all of these views together. InFlightMaxUpper is 0 in a record from
-	// a metric log, which has only InFlightMax.
+	// it equals InFlightMax. With many leaves it may be far above the maximum: each leaf adds at least 1 if it had a
+	// call in flight at any time in the second. Do not sum the bound over seconds. For several views that share no
+	// call, the sum of their bounds is an upper bound for all of these views together. A metric log has only
+	// InFlightMax, so InFlightMaxUpper is 0 in a record from a metric log.
 	InFlightMaxUpper int64
 	// InFlightTime is the call-seconds of the second: the time that all calls together were in flight. Divided by one
 	// second, it is the average number of calls in flight, see [MetricNode.InFlightAvg]. It can be summed over seconds,
-	// leaves, resources and processes. Summed over all seconds, it equals the sum of the times that the calls took,
-	// where a batch is one call. The time of a call that is still in flight may be off by 4.1 µs.
+	// leaves, resources and processes. The sum over all seconds equals the sum of the response times, if each batch
+	// counts once. The time of a call that is still in flight may be off by 4.1 µs.
 	//
-	// In a second that slewing has lengthened or shortened, calls spend the time that the second really took.
+	// Slewing lengthens or shortens seconds. InFlightTime then contains the time that the calls really spent in the
+	// second.
 	//
-	// A call may enter or exit with a stamp from a sealed second. The open second then gets the correction: an entry
-	// adds the time that the sealed second lacks, and an exit subtracts the time that the sealed second counted in
-	// excess. InFlightTime is never negative. If the correction exceeds the call-seconds of the open second, the rest
-	// is subtracted from the next second.
+	// A call may enter or exit with a stamp from a sealed second. The open second then gets the correction. A late
+	// entry adds the time that the sealed second lacks. A late exit subtracts the time that the sealed second has too
+	// much. InFlightTime is never negative. If the correction exceeds the call-seconds of the open second, the rest is
+	// subtracted from the next second.
 	InFlightTime time.Duration
 	// PassPeak is the highest number of passes in a sliding window of one second that ended within this second. The
-	// window slides in steps of one bucket of the second window. PassPeak therefore shows a burst that begins in one
-	// second and ends in the next. At most 2^53 passes of each bucket are included.
+	// window slides in steps of one bucket. PassPeak therefore shows a burst that begins in one second and ends in the
+	// next. At most 2^53 passes of each bucket are included.
 	PassPeak int64
 }
 
@@ -66,10 +67,11 @@ type Column struct {
 	Help string
 	// Kind states the unit of the number, and, except for [Time], whether it can be summed over seconds and views.
 	Kind Kind
-	// Detail reports whether the number is a part of another column. A short view that shows only the main numbers
-	// leaves out details.
+	// Detail reports whether a view of the main numbers leaves out this number. Examples are a part of another number,
+	// and a second bound of a maximum.
 	Detail bool
-	// At returns the address of the number in a record, for reading and writing. Times are in nanoseconds.
+	// At returns the address of the number in a record, for reading and writing. Times and call-seconds are in
+	// nanoseconds.
 	At func(*MetricNode) *int64
 	// None reports whether a record lacks the number. For example, a second without completions has no shortest
 	// response time. None is nil for a number that every record has.

@@ -11,27 +11,28 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// maxSampleCount is the largest SampleCount. Every statistic has twice as many buckets as its SampleCount, see
+// maxSampleCount is the largest SampleCount. A statistic stores twice as many buckets as its SampleCount, see
 // NewConfig.
 const maxSampleCount = 500
 
 // Minute is the span of the minute window: the open second and the 59 before it.
 const Minute = 60 * time.Second
 
-// Options configure a [Statistic]. The zero value has Sentinel's defaults: a second in 2 buckets, a minute in 60.
+// Options configure a [Statistic]. The zero value has Sentinel's defaults: the second window has 2 buckets, and the
+// minute window has 60.
 type Options struct {
 	// SampleCount is the number of buckets in the second window; 2 if zero. It must divide one second evenly, and be at
-	// most 500. More buckets measure sliding peaks more precisely, and cost memory: a statistic stores the buckets of
-	// two seconds, 72 bytes for each bucket.
+	// most 500. More buckets measure sliding peaks more precisely, but take more memory: a statistic stores the buckets
+	// of two seconds, and each bucket takes 72 bytes.
 	SampleCount int
 	// History is the time for which the records of sealed seconds can be read; ten minutes if zero. It must be a number
 	// of whole seconds, from [Minute] to an hour. The record of a second with events takes some 20 bytes, and the
-	// record of an idle second nothing. Statistics keep one more second than History, for readers whose clock reading
-	// is a second old.
+	// record of an idle second nothing. Statistics keep one more second than History, for readers whose reading of the
+	// clock is a second old.
 	History time.Duration
 	// Histograms is the time for which the histograms of sealed seconds can be read; [Minute] if zero. It must be a
-	// number of whole seconds, from Minute to History. The histogram of a second takes three or four bits for each
-	// bucket with counts. That is some 15 bytes for a hundred calls around 20 ms.
+	// number of whole seconds, from Minute to History. A histogram takes three or four bits for each bucket with
+	// counts. The histogram of a second with a hundred calls around 20 ms takes some 15 bytes.
 	Histograms time.Duration
 	// Bounds are the upper bounds of the classic histogram's buckets, ascending; [DefaultBounds] if nil.
 	Bounds []time.Duration
@@ -41,7 +42,7 @@ type Options struct {
 type Config struct {
 	opts   Options // with defaults applied
 	line   *leap.Timeline
-	second leap.Array[Counts] // empty ring, copied for each history
+	second leap.Array[Counts] // empty ring; each history gets a copy
 	perSec int64              // number of buckets in one second
 	layout *layout
 }
@@ -52,23 +53,23 @@ func (c *Config) Options() Options { return c.opts }
 // openSecond returns the second that was opened last. It does not read the clock.
 func (c *Config) openSecond() leap.Second { return c.line.At(math.MinInt64) }
 
-// NewConfig returns a Config for statistics that run on line. The error names every invalid option.
-func NewConfig(line *leap.Timeline, o Options) (*Config, error) {
+// NewConfig returns a Config for statistics on the given timeline. The error names every invalid option.
+func NewConfig(timeline *leap.Timeline, o Options) (*Config, error) {
 	o.SampleCount = cmp.Or(o.SampleCount, 2)
 	o.History = cmp.Or(o.History, 10*time.Minute)
 	o.Histograms = cmp.Or(o.Histograms, Minute)
-	if o.Bounds == nil { // an empty list means no bounds
+	if o.Bounds == nil { // nil means the default bounds; an empty list means no bounds
 		o.Bounds = DefaultBounds()
 	}
 	o.Bounds = slices.Clone(o.Bounds)
-	c := &Config{opts: o, line: line}
+	c := &Config{opts: o, line: timeline}
 	var errs []error
 	var err error
 	if n := o.SampleCount; n < 1 || n > maxSampleCount || time.Second%time.Duration(n) != 0 {
 		errs = append(errs, fmt.Errorf(
 			"node: second window: %d buckets do not divide one second, or are not from 1 to %d", n, maxSampleCount))
 	} else {
-		// The ring has the buckets of two seconds, because a sliding window that ends in one second begins in the
+		// The ring has the buckets of two seconds, because a sliding window that ends in one second may begin in the
 		// second before.
 		c.perSec = int64(n)
 		c.second, err = leap.NewArray[Counts](2*time.Second, 2*n)
