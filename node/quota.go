@@ -6,34 +6,35 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Quota limits the number of calls that may pass in a second. This number is the count of the quota. The quota decides
-// about the next call by a ring of passes. The ring contains past buckets, and also later buckets from which calls have
-// borrowed passes. All times are starts of buckets in line time, from [Bucket.At], and must not go back. A bucket of a
-// Quota is as long as a bucket of the second window.
+// Quota limits the number of calls that may pass in a second. The limit is the count of the quota. A ring of buckets
+// holds the passes that the quota has counted: in past buckets, in the current bucket, and in later buckets from which
+// calls have borrowed. The methods take a bucket as its start in line time, see [Bucket.At]. The current bucket must
+// not go back from one method call to the next. A bucket of a Quota is as long as a bucket of the second window.
 //
-//	2 buckets in a second, count 10
+//	2 buckets in a second, count 10, current bucket 10.0 s
 //
 //	bucket      9.0 s    9.5 s   10.0 s   10.5 s
-//	passes        3        4        5        2       <- 10.5 s: borrowed
+//	passes        3        4        5        2       <- calls have borrowed 2 passes from the bucket 10.5 s
 //	                  |--- window ----|                4 + 5 = 9: one more call may pass
 //	         |----- strict window ----|                3 + 4 + 5 = 12: a strict quota refuses the next call
 //
 // The window is one second long and ends with the current bucket. It never contains more passes than the count. A
 // second that begins within a bucket can contain up to twice the count. For example, with 2 buckets in a second and a
-// count of 10, ten calls may pass at 9.4 s, and ten more at 10.0 s. A span that is one bucket shorter than a second
-// never contains more passes than the count, wherever it begins. More buckets in a second are therefore stricter.
+// count of 10, ten calls may pass at 9.4 s. Ten more may pass at 10.0 s, because the window then begins at 9.5 s. The
+// second from 9.4 s to 10.4 s contains all twenty. A span that is one bucket shorter than a second never contains more
+// passes than the count, wherever it begins. More buckets in a second are therefore stricter.
 //
-// A strict quota has a window that is one bucket longer than a second: it also includes the bucket before that second.
-// A second then never contains more passes than the count, wherever it begins. With n buckets in a second, a steady
-// stream under constant overload gets n/(n+1) of the count.
+// A strict quota has a window that is one bucket longer than a second: it begins one bucket earlier. A second then
+// never contains more passes than the count, wherever it begins. The price is throughput. With n buckets in a second,
+// the window has n+1 buckets, so a steady stream under constant overload gets n/(n+1) of the count.
 //
 // All seconds here are seconds of the timeline. While the timeline slews to follow the wall clock, its seconds are up
 // to 1 % shorter or longer.
 //
-// Quotas can share their ring of passes, see [Quota.With]. Several rules for the same calls then count each call once.
+// Quotas can share their ring of passes, see [Quota.With]. A call then counts once for several limits.
 //
-// Create a Quota with [NewQuota]. Concurrent use is not safe. CanPass costs two comparisons. The first method call in a
-// bucket also scans all buckets of the ring.
+// Create a Quota with [NewQuota]. A Quota is not safe for concurrent use. CanPass costs two comparisons. The first
+// method call in a bucket also scans all buckets of the ring.
 type Quota struct {
 	*passes
 	count  int64
@@ -44,14 +45,15 @@ type Quota struct {
 // which calls may borrow.
 type passes struct {
 	ring     leap.Array[int64]
-	ahead    time.Duration // time from the current bucket to the newest one
+	ahead    time.Duration // time from the start of the current bucket to the start of the newest one
 	at       time.Duration // start of the current bucket
-	open     *int64        // passes of the current bucket
-	sums     [2]int64      // passes of the window that ends with the current bucket, and of the strict window
+	open     *int64        // points to the passes of the current bucket
+	sums     [2]int64      // passes of the window, and of the strict window
 	borrowed int64         // passes borrowed from later buckets
 }
 
-// NewQuota returns a quota of count passes per second for statistics of this config. A negative count counts as 0.
+// NewQuota returns a quota of count passes per second for statistics with the given Config. A negative count is taken
+// as 0.
 func NewQuota(config *Config, count int64, strict bool) *Quota {
 	p := newPasses(config.second.Length())
 	return (&Quota{passes: &p}).With(count, strict)
@@ -63,7 +65,7 @@ func newPasses(length time.Duration) passes {
 	span := time.Second + length + ahead
 	ring, err := leap.NewArray[int64](span, int(span/length))
 	if err != nil {
-		panic(err) // impossible: the buckets of a Config divide a second
+		panic(err) // impossible: the buckets of a Config divide a second evenly
 	}
 	return passes{ring: ring, ahead: ahead, at: beforeAll}
 }
@@ -77,8 +79,8 @@ func (q *Quota) With(count int64, strict bool) *Quota {
 	return x
 }
 
-// Add adds the passes of o, including borrowed ones, to q. The quota of a new rule can thus start with calls that
-// another quota has counted.
+// Add adds the passes that o has counted to q, borrowed passes included. The quota of a new limit can thus start with
+// passes that another quota has counted.
 func (q *Quota) Add(o *Quota) {
 	q.advanceTo(o.at)
 	for at, b := range o.ring.Window(o.newest(), o.ring.Span()) {
@@ -94,7 +96,7 @@ func (q *passes) addTo(at time.Duration, n int64) {
 	}
 }
 
-// newest returns the last bucket from which calls may borrow.
+// newest returns the start of the last bucket from which calls may borrow.
 func (q *passes) newest() time.Duration { return q.at + q.ahead }
 
 // span returns the length of the window of q.
@@ -122,18 +124,19 @@ func (q *Quota) CanPass(bucket time.Duration, n int64) bool {
 	return n <= q.count-q.sums[q.strict] && (q.borrowed == 0 || q.fits(bucket, n))
 }
 
-// Pass counts n passes in the given bucket, whether the quota allows them or not.
+// Pass counts n passes in the given bucket, even if the quota does not allow them.
 func (q *Quota) Pass(bucket time.Duration, n int64) {
 	q.advanceTo(bucket)
 	*q.open = saturate(*q.open, n)
 	q.sums[0], q.sums[1] = saturate(q.sums[0], n), saturate(q.sums[1], n)
 }
 
-// TryOccupyNext returns the first bucket after current that can lend n passes and does not start before earliest. A
-// bucket can lend n passes if no window that contains this bucket would then have more passes than the count.
+// TryOccupyNext returns the start of the first later bucket that can lend n passes, and true. The parameter current is
+// the current bucket. The result is not before the line time earliest. A bucket can lend n passes if every window that
+// contains this bucket then still has at most count passes.
 //
 // TryOccupyNext returns false if no such bucket begins within [OccupyTimeout]. If buckets are longer than
-// OccupyTimeout, it still tries the bucket that follows current. The formula is Sentinel's
+// OccupyTimeout, it still tries the bucket that follows the current one. The formula is Sentinel's
 // (StatisticNode.tryOccupyNext), but TryOccupyNext also applies it to the windows that end after the bucket.
 func (q *Quota) TryOccupyNext(current, earliest time.Duration, n int64) (bucket time.Duration, ok bool) {
 	q.advanceTo(current)
@@ -146,7 +149,7 @@ func (q *Quota) TryOccupyNext(current, earliest time.Duration, n int64) (bucket 
 	return 0, false
 }
 
-// Fill sets the passes of q to the passes of all leaves of v at the reading now, including borrowed ones. A rule that
+// Fill sets the passes of q to the passes of all leaves of v at the reading now, borrowed passes included. A limit that
 // is added while the service runs starts with these passes.
 func (q *Quota) Fill(v *View, now leap.Reading) {
 	v.readInOneBucket(now, func() { *q.passes = newPasses(q.ring.Length()) }, func(s *Statistic) {
@@ -163,15 +166,15 @@ func (q *Quota) Fill(v *View, now leap.Reading) {
 	q.sumWindows()
 }
 
-// Borrow counts n passes in a later bucket. TryOccupyNext of this quota or of another one must have returned the
-// bucket. The parameter current is the current bucket.
+// Borrow counts n borrowed passes in the given bucket, a later one. The bucket must be a result of TryOccupyNext, of
+// this quota or of another one. The parameter current is the current bucket.
 func (q *Quota) Borrow(current, bucket time.Duration, n int64) {
 	q.advanceTo(current)
 	q.addTo(bucket, n)
 	q.borrowed = saturate(q.borrowed, n)
 }
 
-// GiveBack removes n passes that Borrow has counted in a later bucket. The parameter bucket is that bucket.
+// GiveBack removes n passes that Borrow has counted in the given bucket.
 func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 	if b := q.ring.At(bucket); b != nil {
 		*b = max(*b-n, 0)
@@ -179,8 +182,8 @@ func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 	}
 }
 
-// fits reports whether the quota allows n more passes in the bucket: no window that contains this bucket may then have
-// more passes than the count.
+// fits reports whether the given bucket can take n more passes: no window that contains this bucket may then have more
+// passes than the count.
 func (q *Quota) fits(bucket time.Duration, n int64) bool {
 	length := q.ring.Length()
 	for end := bucket; end <= min(bucket+q.span()-length, q.newest()); end += length {
@@ -191,10 +194,10 @@ func (q *Quota) fits(bucket time.Duration, n int64) bool {
 	return true
 }
 
-// window returns the passes in a window that ends with the bucket end and is span long. A bucket that has not begun
-// contains only borrowed passes.
-func (q *passes) window(end, span time.Duration) (sum int64) {
-	for _, b := range q.ring.Window(end, span) {
+// window returns the passes in the window that ends with the given bucket and has the length span. A bucket that has
+// not begun contains only borrowed passes.
+func (q *passes) window(bucket, span time.Duration) (sum int64) {
+	for _, b := range q.ring.Window(bucket, span) {
 		sum = saturate(sum, *b)
 	}
 	return sum
@@ -221,8 +224,8 @@ func (q *passes) turnTo(bucket time.Duration) {
 }
 
 // sumWindows computes the sums of the windows and the borrowed passes. Further method calls in the same bucket then
-// need no scan of the ring. Pass and Borrow update the sums themselves. Every other change of the ring is followed by a
-// call of sumWindows.
+// need no scan of the ring. Pass and Borrow update these sums themselves. All other methods that change the ring call
+// sumWindows.
 func (q *passes) sumWindows() {
 	q.sums = [2]int64{q.window(q.at, time.Second), q.window(q.at, time.Second+q.ring.Length())}
 	q.borrowed = q.window(q.newest(), q.ahead)

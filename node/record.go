@@ -7,14 +7,14 @@ import (
 
 // record is the record of a sealed second in a statistic. It is stored together with the slides of the second. A slide
 // is the number of passes in a window of one second that ended with a bucket of the sealed second. The window of the
-// last slide is the second itself, so the last slide equals Pass. The slides of several statistics can be summed, but
-// their peaks cannot.
+// last slide is the second itself, so the last slide equals Pass. All slides are stored, because the slides of several
+// statistics can be summed, but their peaks cannot.
 type record struct {
 	Counts
 	inFlightAtStart, inFlight int64         // calls in flight at the start and at the end of the second
 	maxInFlight               int64         // maximum in flight; with several stripes a lower bound, see minConcurrency
 	maxInFlightUpper          int64         // upper bound of the maximum: the sum of the maxima of the stripes
-	inFlightTime              time.Duration // call-seconds
+	inFlightTime              time.Duration // call-seconds of the second
 	lateEntry                 time.Duration // upper bound of the call-seconds that late entries and slewing added
 }
 
@@ -23,10 +23,11 @@ type record struct {
 //	Pass | slides | Complete, in flight, maximum, mask of rare fields | lengths of the times | rare fields | times
 //	kPass  kSlide                 four numbers with kMost               four with kMost       kMost         bits
 //
-// Each field is coded as the difference from a prediction, which is computed from earlier fields. Rare fields are
-// stored only if they are not zero. Response-time sums and call-seconds cannot be predicted and take most of the space.
-// The upper bound of the maximum in flight is a rare field, stored as its difference from the lower bound: with one
-// stripe both bounds are equal, and the field takes no space.
+// The second line of the drawing shows the code: a Rice parameter, or plain bits. Most fields are coded as the
+// difference from a prediction, which is computed from earlier fields. Rare fields are stored only if they are not
+// zero. Response-time sums and call-seconds cannot be predicted well, and take most of the space. The upper bound of
+// the maximum in flight is a rare field. It is stored as its difference from the lower bound. With one stripe both
+// bounds are equal, and the field takes no space.
 func (r *record) append(b []byte, slides []int64) []byte {
 	w := bitWriter{b: b}
 	w = w.code(uint64(r.Pass), kPass)
@@ -38,10 +39,10 @@ func (r *record) append(b []byte, slides []int64) []byte {
 		uint64(r.Exception), uint64(r.Block), uint64(r.lateEntry), uint64(r.OccupiedPass),
 		zigzag(r.inFlight - r.expectedInFlight()), uint64(r.maxInFlightUpper - r.maxInFlight),
 	}
-	var which uint64
+	var mask uint64
 	for i, v := range rare {
 		if v != 0 {
-			which |= 1 << i
+			mask |= 1 << i
 		}
 	}
 	spans := [...]uint64{
@@ -50,7 +51,7 @@ func (r *record) append(b []byte, slides []int64) []byte {
 	}
 	flight := [...]uint64{
 		zigzag(r.Complete - r.Pass), uint64(r.inFlightAtStart),
-		uint64(r.maxInFlight - max(r.inFlightAtStart, r.inFlight)), which,
+		uint64(r.maxInFlight - max(r.inFlightAtStart, r.inFlight)), mask,
 	}
 	for _, v := range flight {
 		w = w.code(v, kMost)
@@ -71,8 +72,8 @@ func (r *record) append(b []byte, slides []int64) []byte {
 	return w.end()
 }
 
-// unpack sets r to the packed record in b, which has the given number of slides. If sums is not nil, unpack adds the
-// slides to sums.
+// unpack sets r to the packed record in b. The parameter slides is the number of slides of a second. If sums is not
+// nil, unpack adds the slides to sums.
 func (r *record) unpack(b []byte, slides int64, sums []int64) {
 	in := readBits(b)
 	r.Pass = int64(in.code(kPass))
@@ -92,8 +93,8 @@ func (r *record) unpack(b []byte, slides int64, sums []int64) {
 	r.inFlightAtStart = int64(flight[1])
 	r.inFlight = r.expectedInFlight()
 	var rare [6]uint64
-	for which := flight[3]; which != 0; which &= which - 1 {
-		rare[bits.TrailingZeros64(which)] = in.code(kMost) + 1
+	for mask := flight[3]; mask != 0; mask &= mask - 1 {
+		rare[bits.TrailingZeros64(mask)] = in.code(kMost) + 1
 	}
 	r.Exception, r.Block, r.OccupiedPass = int64(rare[0]), int64(rare[1]), int64(rare[3])
 	r.inFlight += unzigzag(rare[4])
@@ -113,33 +114,40 @@ func (r *record) unpack(b []byte, slides int64, sums []int64) {
 }
 
 // These constants are Rice parameters, see bits.go: kPass is for Pass, and kMost is for most other numbers. The
-// function kSlide returns the parameter for slides. Each parameter is about the number of low bits that cannot be
-// predicted.
+// function kSlide returns the parameter for slides. A Rice parameter should be about the number of low bits that cannot
+// be predicted.
 const (
 	kPass = 5
 	kMost = 1
 )
 
-// kSlide returns the Rice parameter for the slides of a second with the given passes. A slide is coded as its
-// difference from Pass, and the differences grow with Pass.
+// kSlide returns the Rice parameter for the slides of a second with pass passes. A slide is coded as its difference
+// from Pass, and these differences grow with Pass.
 func kSlide(pass int64) uint { return uint(min(bits.Len64(uint64(pass))/3, maxLowBits)) }
 
 // expectedInFlight predicts the calls in flight at the end of the second. It assumes one pass and one completion for
 // each call, so it is wrong for batches.
 func (r *record) expectedInFlight() int64 { return r.inFlightAtStart + r.Pass - r.Complete }
 
-// minRTSum returns the smallest possible sum of response times: one call took RTMax, and all other calls took RTMin.
+// minRTSum returns the smallest possible sum of the response times. The sum is smallest if one call took RTMax, and all
+// other calls took RTMin.
 func (r *record) minRTSum() uint64 {
 	return uint64(times(int64(r.RTMin), max(r.Complete-1, 0))) + uint64(r.RTMax)
 }
 
-// expectedBits predicts the number of bits of the i-th time of a record. The four times are RTMin, RTMax minus RTMin,
-// RTSum minus minRTSum, and the call-seconds minus RTSum. The first i elements of n are the numbers of bits of the
-// times before the i-th one.
+// expectedBits predicts the number of bits of one of the four times of a record. The parameter i selects the time:
 //
-// expectedBits assumes that the shortest response time takes milliseconds, and the longest one 16 times as long. It
-// assumes that call-seconds and response times differ by about one response time, because calls spend a part of their
-// time in other seconds.
+//	0   RTMin
+//	1   RTMax - RTMin
+//	2   RTSum - minRTSum
+//	3   call-seconds - RTSum
+//
+// The elements of n before n[i] must contain the numbers of bits of the times before i.
+//
+// expectedBits assumes that the shortest response time takes 4 to 8 ms (23 bits of nanoseconds), and the longest one 16
+// times as long (4 bits more). It assumes that call-seconds and RTSum differ by about one response time, because calls
+// spend a part of their time in other seconds. If no call is in flight at the start and at the end of the second,
+// expectedBits assumes that the two are equal.
 func (r *record) expectedBits(i int, n *[4]int) int {
 	switch {
 	case i == 3 && r.inFlightAtStart == 0 && r.inFlight == 0:
@@ -158,8 +166,9 @@ func (r *record) expectedBits(i int, n *[4]int) int {
 	return 0
 }
 
-// onlySlides reports whether b, a packed record with the given number of slides, contains no events. Its second was
-// idle, but the sliding windows that ended in this second contain passes of the previous second.
+// onlySlides reports whether the packed record b contains no events. The second of such a record was idle, but the
+// sliding windows that ended in it contain passes of the previous second. The parameter slides is the number of slides
+// of a second.
 func onlySlides(b []byte, slides int64) bool {
 	in := readBits(b)
 	if in.code(kPass) > 0 {

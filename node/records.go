@@ -8,29 +8,31 @@ import (
 )
 
 // records stores the packed records of seconds in ascending order. An entry consists of the length of the record, the
-// distance in seconds from the previous entry if the distance is not 1, and the record:
+// distance in seconds from the previous entry if the distance is not 1, and the record. For example, this store
+// contains the records of the seconds 7, 10 and 11:
 //
 //	buf   | dropped | length | record of 7 | length, distance 3 | record of 10 | length | record of 11 | spare
 //	                  ^ oldest               ^ found                             ^ newest
 //
 // The lowest bit of the length is set if a distance follows. Idle seconds take no space. Old entries are dropped from
 // the front. A lookup scans forward from one of three entries: the newest one, the one that the previous lookup found,
-// or the oldest one. Sequential reads and reads of the newest record are therefore fast.
+// or the oldest one. Sequential reads and reads of the newest record are therefore fast. The spare bytes at the end are
+// unused, see the constant spare.
 type records struct {
 	buf         []byte
 	oldest      int   // offset of the oldest entry in buf
 	newest      int   // offset of the newest entry
 	firstSecond int64 // second of the oldest entry
-	lastSecond  int64 // second of the newest entry; math.MinInt64 if there never was one
+	lastSecond  int64 // second of the newest entry; math.MinInt64 before the first entry
 	dropped     int64 // latest second whose record was dropped, or math.MinInt64
-	foundSecond int64 // second of the entry where the previous lookup ended
-	found       int   // offset of this entry; less than oldest if the entry was dropped
+	foundSecond int64 // second of the entry that the previous lookup found
+	found       int   // offset of the same entry; less than oldest if the entry was dropped
 }
 
 // noRecords returns an empty store.
 func noRecords() records { return records{lastSecond: math.MinInt64, dropped: math.MinInt64} }
 
-// add appends the record of the second with this index, which must be after all stored seconds.
+// add appends the record of the second with this index. The second must be after all stored seconds.
 func (h *records) add(index int64, record []byte) {
 	var head [2 * binary.MaxVarintLen64]byte
 	if h.oldest == len(h.buf) {
@@ -51,30 +53,30 @@ func (h *records) add(index int64, record []byte) {
 	h.buf = append(append(h.buf, b...), record...)
 }
 
-// reserve makes space for need more bytes at the end of buf. If the array of buf is full, reserve moves the kept
-// entries to the start of the array, over the dropped ones. It allocates a new array in two cases: the entries do not
-// fit, or they would take less than half of a large array.
-func (h *records) reserve(need int) {
-	if len(h.buf)+need <= cap(h.buf) {
+// reserve makes space for n more bytes at the end of buf. If the array of buf is full, reserve moves the kept entries
+// to the start of the array, over the dropped ones. It allocates a new array in two cases: the entries do not fit, or
+// they would take less than half of a large array.
+func (h *records) reserve(n int) {
+	if len(h.buf)+n <= cap(h.buf) {
 		return
 	}
 	kept := h.buf[h.oldest:]
-	to := h.buf[:0]
-	if size := len(kept) + need; size > cap(h.buf) || size < cap(h.buf)/2 && cap(h.buf) > minShrink {
+	dst := h.buf[:0]
+	if size := len(kept) + n; size > cap(h.buf) || size < cap(h.buf)/2 && cap(h.buf) > minShrink {
 		// The extra 1/256 of the size makes moves less frequent. Grow usually returns an even larger slice, because the
 		// allocator rounds sizes up.
-		to = slices.Grow([]byte(nil), size+size/256)
+		dst = slices.Grow([]byte(nil), size+size/256)
 	}
-	h.buf, h.oldest, h.found = append(to, kept...), 0, h.found-h.oldest
+	h.buf, h.oldest, h.found = append(dst, kept...), 0, h.found-h.oldest
 }
 
-// minShrink is the size in bytes up to which an array is never replaced by a smaller one.
+// minShrink is a size in bytes. reserve never replaces an array of this size or less by a smaller one.
 const minShrink = 1024
 
-// drop removes all records before the second with the given index. It returns the last record that it removed, or nil.
-// The returned slice is valid until the next call of add.
-func (h *records) drop(before int64) (last []byte) {
-	for h.oldest < len(h.buf) && h.firstSecond < before {
+// drop removes the records of all seconds before the second with this index. It returns the last record that it
+// removed, or nil. The returned slice is valid until the next call of add.
+func (h *records) drop(index int64) (last []byte) {
+	for h.oldest < len(h.buf) && h.firstSecond < index {
 		_, record, next := h.entry(h.oldest)
 		last = record
 		h.dropped = h.firstSecond
@@ -88,37 +90,37 @@ func (h *records) drop(before int64) (last []byte) {
 }
 
 // release frees the memory of the store if all its records were dropped. Only the stores of retired statistics are
-// released, because a retired statistic gets no further records.
+// released, because a retired statistic adds no records.
 func (h *records) release() {
 	if h.oldest == len(h.buf) {
 		h.buf, h.oldest, h.newest, h.found = nil, 0, 0, 0
 	}
 }
 
-// entry reads the entry at the offset at of buf. It returns the distance in seconds from the previous entry, the
-// record, and the offset of the next entry.
-func (h *records) entry(at int) (distance int64, record []byte, next int) {
-	head := uint64(h.buf[at])
-	if at++; head >= 1<<7 {
-		v, n := binary.Uvarint(h.buf[at-1:])
-		head, at = v, at-1+n
+// entry reads the entry that begins at the given offset in buf. It returns the distance in seconds from the previous
+// entry, the record, and the offset of the next entry.
+func (h *records) entry(offset int) (distance int64, record []byte, next int) {
+	head := uint64(h.buf[offset])
+	if offset++; head >= 1<<7 {
+		v, n := binary.Uvarint(h.buf[offset-1:])
+		head, offset = v, offset-1+n
 	}
 	distance = 1
 	if head&1 != 0 {
-		d, n := binary.Uvarint(h.buf[at:])
-		distance, at = int64(d), at+n
+		d, n := binary.Uvarint(h.buf[offset:])
+		distance, offset = int64(d), offset+n
 	}
-	next = at + int(head>>1)
-	return distance, h.buf[at:next], next
+	next = offset + int(head>>1)
+	return distance, h.buf[offset:next], next
 }
 
-// seek finds the last record that is not after the second with the index from. If there is no such record, seek finds
-// the oldest record. It stores the second and the offset of the entry that it found in foundSecond and found. It
-// returns false if the store is empty.
+// seek finds the last entry that is not after the second with the index from. If all entries are after that second,
+// seek finds the oldest entry. It stores the second and the offset of the entry that it found in foundSecond and found.
+// It returns false if the store is empty.
 //
-// An entry does not contain the length of the entry before it, so seek can only scan forward. It starts at one of three
-// entries: the newest one, the one that the previous lookup found, or the oldest one. It chooses the latest of these
-// three that is not after from.
+// An entry does not contain the length of the entry before it, so seek can only scan forward. It starts at the newest
+// entry, the entry that the previous lookup found, or the oldest entry. Of these three, it chooses the latest entry
+// that is not after the second with the index from.
 func (h *records) seek(from int64) bool {
 	if h.oldest == len(h.buf) {
 		return false // seek must not write to the store of emptyHistory, which is shared
@@ -165,7 +167,7 @@ func (h *records) each(from, to int64, f func(index int64, record []byte) bool) 
 }
 
 // before returns the second and the record of the last entry before the second with this index. If there is no such
-// entry, before returns 0 and nil.
+// entry, it returns 0 and nil.
 func (h *records) before(index int64) (int64, []byte) {
 	if !h.seek(index-1) || h.foundSecond >= index {
 		return 0, nil

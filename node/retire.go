@@ -6,37 +6,37 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Retire closes s to new calls and reports whether it did. It retires only an idle statistic: at the reading now, no
-// call may be in flight or waiting, and s must have recorded nothing since the beginning of the second with the index
-// since. Retire also returns false if s itself began in or after the second since, if the open second is before the
-// second since, or if s is already retired.
+// Retire closes s to new calls and reports whether it did. The parameter idleFrom is the index of a second. Retire
+// retires s only if s was idle from the beginning of that second: at the reading now, no call may be in flight or
+// waiting, and s must have recorded nothing in that second or later. Retire also returns false in three other cases: s
+// itself began in that second or later, the open second is before that second, or s is already retired.
 //
 // The records of a retired statistic stay readable and never change. After Retire has returned true, the caller must
 // remove s from its views with [View.Remove], which keeps the totals.
 //
 // A call enters without a lock, so it may enter while Retire runs. Retire first changes the end marks and then checks
-// for calls. The call first adds itself to the call word and then checks the end mark. At least one of the two
-// therefore sees the other:
+// for calls. The call first adds itself to the call word and then loads the end mark. Therefore Retire finds the call,
+// or the call finds the new end mark, or both:
 //
-//	Retire                               a call that enters
-//	all locks; idle? no: return false    add 1 to the call word
-//	store the closed end mark            load the end mark
-//	idle? no: restore it, return false   closed: take the locks, see reconcileEnter
-//	retired
+//	Retire                                      a call that enters
+//	take all locks; not idle: return false      add 1 to the call word
+//	store the closed end mark                   load the end mark
+//	not idle: restore it, return false          closed: take the locks, see reconcileEnter
+//	return true
 //
 // If the call finds the closed end mark and s is retired, the call takes its addition back, and Enter returns the zero
 // Call. If Retire finds the call, it restores the end marks, and the call continues in the open bucket.
-func (s *Statistic) Retire(now leap.Reading, since int64) bool {
+func (s *Statistic) Retire(now leap.Reading, idleFrom int64) bool {
 	s.lockAllAt(now)
 	defer s.unlockAll()
-	if s.retired() || s.second < since || s.lastUsed() >= since {
+	if s.retired() || s.second < idleFrom || s.lastUsed() >= idleFrom {
 		return false
 	}
 	// From here on, a call that enters finds closedMark, and waits for the locks.
 	for st := range s.stripes {
 		st.end.Store(closedMark)
 	}
-	if s.lastUsed() >= since { // a call has entered without a lock and may not have seen closedMark
+	if s.lastUsed() >= idleFrom { // a call has entered without a lock, and may not have seen closedMark
 		for st := range s.stripes {
 			st.end.Store(s.endMark())
 		}
@@ -53,8 +53,8 @@ func (s *Statistic) Retire(now leap.Reading, since int64) bool {
 
 // LastUsed returns the index of the last second in which s had activity. If a call is in flight or waiting at the
 // reading now, this is the open second. If s never recorded anything, it is the second in which s began. LastUsed may
-// return the second after the last activity, because that second has a record if its sliding windows contain earlier
-// passes.
+// return the second after the last activity: that second has a record if its sliding windows contain passes of the
+// second before.
 func (s *Statistic) LastUsed(now leap.Reading) int64 {
 	s.lockAllAt(now)
 	defer s.unlockAll()
@@ -76,7 +76,7 @@ func (s *Statistic) lastUsed() int64 {
 	if len(r.loans) > 0 {
 		return s.second
 	}
-	// history.window contains the ended buckets of the open second, except for buckets without counts.
+	// history.window contains the buckets of the open second that have ended, except for buckets without counts.
 	for range r.window.Window(s.start, s.start-secondStart(s.second)+r.window.Length()) {
 		return s.second
 	}

@@ -8,8 +8,9 @@ import (
 
 // seal creates the record of the open second. The parameter next is the index of the second that opens next. The open
 // second gets a record if it had an event, a call in flight, or passes in a sliding window that ended in it. The
-// seconds between the open second and next are skipped, and get no records, with one exception: the first skipped
-// second gets a record if its sliding windows contain passes of the open second. mu and all stripe locks must be held.
+// seconds between the open second and the next one are skipped, and get no records. There is one exception: the first
+// skipped second gets a record if its sliding windows contain passes of the open second. mu and all stripe locks must
+// be held.
 func (s *Statistic) seal(next int64) {
 	r := s.history
 	if r == emptyHistory {
@@ -17,7 +18,9 @@ func (s *Statistic) seal(next int64) {
 	}
 	rec := record{inFlightAtStart: int64(s.inFlightAtStart)}
 	for st := range s.stripes {
-		inFlight := st.inFlightAtStart // closeBucket has run, so this is the number at the end of the second
+		// closeBucket has ended the last bucket of the second. st.inFlightAtStart is therefore the number of calls in
+		// flight at the end of the second.
+		inFlight := st.inFlightAtStart
 		most := int64(max(st.maxInFlight, inFlight))
 		rec.maxInFlight = max(rec.maxInFlight, most)
 		rec.maxInFlightUpper += most
@@ -25,16 +28,16 @@ func (s *Statistic) seal(next int64) {
 		rec.lateEntry += st.lateEntry
 		st.maxInFlight, st.lateEntry = 0, 0
 	}
-	// Late exits and rounded entries may make s.inFlightTime negative, because earlier seconds counted too many
-	// call-seconds. The records of those seconds are final. The negative rest is therefore carried over to the next
-	// second.
+	// s.inFlightTime may be negative, for two reasons. A late exit subtracts call-seconds that earlier seconds counted
+	// in excess. A stamp that is rounded up may lie after the end of the bucket. The records of earlier seconds are
+	// final, so the negative rest is carried over to the next second.
 	rec.inFlightTime = max(s.inFlightTime, 0)
 	s.inFlightTime -= rec.inFlightTime
 	r.inFlightTime.add(callTime{nanos: rec.inFlightTime})
 	if s.extra.Load() != nil {
-		// minConcurrency may exceed the true maximum, see the caveats in the package comment. The record is packed with
-		// the difference between the upper and the lower bound, which must not be negative. The lower bound is
-		// therefore limited to the upper one.
+		// minConcurrency may exceed the true maximum, see the caveats in the package comment. The packed record
+		// contains the upper bound minus the lower bound. This difference must not be negative, so the lower bound is
+		// limited to the upper one.
 		rec.maxInFlight = min(rec.maxInFlightUpper, minConcurrency(
 			rec.maxInFlight, rec.inFlightAtStart, rec.inFlight, rec.inFlightTime, rec.lateEntry))
 	}
@@ -59,10 +62,10 @@ func (s *Statistic) seal(next int64) {
 	}
 }
 
-// store packs the record of the second that starts at the line time start, and the response times of this second, which
-// the stripes hold. First it drops old records and histograms. Then it appends the packed record to history.seconds
-// and, if calls ended in the second, the packed histogram to history.histograms. It also updates the cached peak with
-// the slides. mu and all stripe locks must be held.
+// store packs rec, the record of the second that starts at the line time start. It also packs the response times of
+// this second, which the stripes hold. First, store drops old records and histograms. Then it appends the packed record
+// to history.seconds. If calls ended in the second, it appends the packed histogram to history.histograms. It also
+// updates the cached peak with the slides. mu and all stripe locks must be held.
 func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
 	var scratch [256]byte
 	r, index := s.history, secondIndex(start)
@@ -71,29 +74,30 @@ func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
 		r.histograms.add(index, s.packCells(scratch[:0], rec))
 	}
 	r.seconds.add(index, rec.append(scratch[:0], slides))
-	slides[len(slides)-1] = rec.Pass // the last slide is Pass, not limited by maxSlidePasses
+	slides[len(slides)-1] = rec.Pass // as in record.unpack, maxSlidePasses does not limit the last slide
 	r.peak.add(index, slides)
 }
 
 // dropRecords drops the records that are older than [Options].History allows, and the histograms that are older than
-// [Options].Histograms allows. Their ages are measured from the second that starts at the line time start. mu must be
-// held.
+// [Options].Histograms allows. The age of a record is the time until the second that starts at the line time start. mu
+// must be held.
 func (s *Statistic) dropRecords(start time.Duration) {
 	r, config := s.history, s.first.config
 	r.histograms.drop(secondIndex(start-config.opts.Histograms) + 1)
 	if last := r.seconds.drop(secondIndex(start - config.opts.History)); last != nil {
 		if r.activeDropped = r.seconds.dropped; onlySlides(last, config.perSec) {
-			r.activeDropped--
+			r.activeDropped-- // the second of this record was idle, and the second before it was active
 		}
 	}
 }
 
-// maxSlidePasses limits the passes that one bucket adds to a slide, so that sums of slides fit into an int64.
+// maxSlidePasses limits the passes that one bucket adds to a slide. A slide is the sum of at most maxSampleCount = 500
+// buckets, so it fits into an int64.
 const maxSlidePasses = math.MaxInt64 / 1024
 
-// slides appends the slides of the second that starts at the line time start to the slice to. The parameter buckets is
-// the number of buckets in a second. Each slide is the number of passes in a one-second window that ends with a bucket
-// of this second:
+// slides appends the slides of the second that starts at the line time start to dst. The parameter buckets is the
+// number of buckets in a second. Each slide is the number of passes in a one-second window that ends with a bucket of
+// this second:
 //
 //	second      |------- 8 -------|------- 9 -------|     4 buckets in a second
 //	bucket      | 1 | 0 | 2 | 3 | 4 | 0 | 1 | 5 |
@@ -101,7 +105,7 @@ const maxSlidePasses = math.MaxInt64 / 1024
 //	                     |  2 + 3 + 4 + 0  |      = 9
 //	                         |  3 + 4 + 0 + 1  |  = 8
 //	                             | 4 + 0 + 1 + 5 | = 10, the passes of second 9
-func (r *history) slides(to []int64, start time.Duration, buckets int64) []int64 {
+func (r *history) slides(dst []int64, start time.Duration, buckets int64) []int64 {
 	length := r.window.Length()
 	passes := func(at time.Duration) int64 {
 		if b := r.window.At(at); b != nil {
@@ -116,21 +120,21 @@ func (r *history) slides(to []int64, start time.Duration, buckets int64) []int64
 		if i < 0 {
 			continue
 		}
-		to = append(to, sum)
+		dst = append(dst, sum)
 		sum -= passes(at - time.Duration(buckets-1)*length)
 	}
-	return to
+	return dst
 }
 
-// peak caches the highest slide of all records since the second with the index from. Each new record updates the cache.
+// peak caches the highest slide of the records since the second in the field from. Each new record updates the cache.
 // When the second with the highest slide leaves the minute window, minutePeak computes the peak from the records again.
 // Without the cache, each snapshot of a busy statistic would unpack a minute of records and take ten times as long.
 //
 // If several slides are equally high, the cache holds the latest one, because its second leaves the minute window last.
 type peak struct {
-	passes int64
-	second int64 // the last second with a slide of passes
-	from   int64 // first second that the cache covers
+	passes int64 // the highest slide
+	second int64 // last second that has this slide
+	from   int64 // first second that the cache includes
 }
 
 // add updates the peak with the slides of a newly sealed second.
@@ -140,18 +144,18 @@ func (p *peak) add(second int64, slides []int64) {
 	}
 }
 
-// minutePeak returns the highest slide of the records in the seconds [from, to). The parameter slides is scratch memory
-// with a zero for each slide of these seconds, see eachSecond. mu must be held.
+// minutePeak returns the highest slide of the records in the seconds [from, to). The parameter slides is scratch
+// memory: it must contain a zero for each slide of these seconds, see eachSecond. mu must be held.
 func (s *Statistic) minutePeak(from, to int64, slides []int64) int64 {
 	r := s.history
-	kept := r.seconds.lastSecond < to
-	if kept && r.peak.from <= from && from <= r.peak.second {
+	cacheable := r.seconds.lastSecond < to // the cache must not include later seconds
+	if cacheable && r.peak.from <= from && from <= r.peak.second {
 		return r.peak.passes
 	}
 	p := peak{from: from, second: math.MaxInt64} // without records, the peak stays 0 and never leaves the window
 	perSec := s.first.config.perSec
 	s.eachSecond(from, to, slides, func(i int64, _ record) { p.add(i, slides[(i-from)*perSec:(i-from+1)*perSec]) })
-	if kept {
+	if cacheable {
 		r.peak = p
 	}
 	return p.passes

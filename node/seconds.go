@@ -8,13 +8,13 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Second returns the record of the second with this index, which is the sum of the records of the leaves. It seals the
-// second if necessary. It returns false in three cases:
+// Second returns the record of the second with this index: the sum of the records of the leaves. It seals the second if
+// necessary. It returns false in four cases:
 //
-//   - The timeline has not passed the second.
+//   - The timeline has not opened a later second.
 //   - The second must not be exported, see [leap.Timeline.WallTime].
-//   - The second is before the start of the view or older than the history, or [View.Remove] has removed a leaf that
-//     may have counted in this second or later.
+//   - The second is before the start of the view, or older than the history.
+//   - [View.Remove] has removed a leaf that may have counted in this second or later.
 func (v *View) Second(index int64) (MetricNode, bool) {
 	var scratch [1]MetricNode
 	if list := v.AppendSeconds(scratch[:0], index, index+1); len(list) > 0 {
@@ -34,10 +34,10 @@ func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	return v.appendSeconds(dst, leaves, max(from, v.since, removed.last+1), min(to, open.Index), open.Start)
 }
 
-// appendSeconds implements AppendSeconds. For each second of [from, to), it appends the sum of the records of the
+// appendSeconds implements AppendSeconds: for each second of [from, to), it appends the sum of the records of the
 // leaves to dst. The parameter open is the start of the open second.
 func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open leap.Reading) []MetricNode {
-	from = max(from, to-int64(leap.MaxSpan/time.Second)) // the longest history
+	from = max(from, to-int64(leap.MaxSpan/time.Second)) // no history is longer than MaxSpan
 	if from >= to {
 		return dst
 	}
@@ -68,15 +68,17 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		m.InFlightMax = min(m.InFlightMaxUpper, minConcurrency(
 			bound.maxInFlight, bound.inFlightAtStart, m.InFlight, m.InFlightTime, bound.lateEntry))
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
-		// dst and ms share an array. The append overwrites m or an earlier element, which nothing reads again.
+		// dst and ms share an array. The append overwrites m or an element before m. No code reads these elements
+		// again.
 		dst = append(dst, *m)
 	}
 	return dst
 }
 
-// addSeconds adds the records of the leaf s to ms, the inputs of minConcurrency in these records to bounds, and their
-// slides to slides. The first elements of ms, bounds and slides are for the second with the index from. addSeconds
-// returns known, the index of a second: s still has all its records of this second and of later seconds.
+// addSeconds adds the records of the leaf s to ms, and their slides to slides. It also adds the inputs of
+// minConcurrency in these records to bounds. The first elements of ms, bounds and slides are for the second with the
+// index from. addSeconds returns known, the index of a second: s still has all its records of this second and of later
+// seconds.
 //
 // A second without a record has no events, and no call enters or exits in it. Its number of calls in flight is
 // therefore the number at the start of the next second with a record. After the last record, it is the number at the
@@ -112,8 +114,8 @@ func (s *Statistic) addSeconds(
 }
 
 // eachSecond calls f for the records of the seconds [from, to), in ascending order. If slides is not nil, eachSecond
-// also adds the slides of these records to slides, whose first element belongs to the second with the index from. mu
-// must be held.
+// also adds the slides of these records to the elements of slides. The first element belongs to the second with the
+// index from. mu must be held.
 //
 // f gets the record by value, because Go would allocate a record on the heap if f got its address.
 func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec record)) {
@@ -144,42 +146,43 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 	return inFlight
 }
 
-// LastActive returns the index of the last active second that is earlier than the given second, whose index is before.
-// A second is active if a call began, ended, was refused, or was in flight in it; see [MetricNode.Idle]. If the view
-// has no such second, LastActive returns the index of the second that precedes the start of the view.
+// LastActive returns the index of the last active second before the second with this index. A second is active if a
+// call began, ended, was refused, or was in flight in it; see [MetricNode.Idle]. If the view has no active second
+// before this index, LastActive returns the index of the second that precedes the start of the view.
 //
-// The result is exact if the given second is still within the history, even if the record of the last active second was
-// dropped. If the given second is older than the history, LastActive may return before-1 even if that second was idle.
+// The result is exact if the second with this index is still within the history, even if the record of the last active
+// second was dropped. If the second with this index is older than the history, LastActive may return index-1 although
+// the second index-1 was idle.
 //
-// LastActive costs a lock of each leaf. If a leaf has records since the given second, LastActive also scans records of
-// this leaf, starting where the previous lookup ended, or at the oldest record.
-func (v *View) LastActive(before int64) (index int64) {
+// LastActive costs a lock of each leaf. If a leaf has records since the second with this index, LastActive also scans
+// records of this leaf. The scan starts where the previous lookup ended, or at the oldest record.
+func (v *View) LastActive(index int64) int64 {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
 	last := max(v.since-1, removed.active)
 	for _, s := range leaves {
 		s.mu.Lock()
 		s.advance(open.Start)
-		last = max(last, s.lastActive(min(before, open.Index)))
+		last = max(last, s.lastActive(min(index, open.Index)))
 		s.mu.Unlock()
 	}
-	return min(last, before-1)
+	return min(last, index-1)
 }
 
-// lastActive returns the last second in which s had an event or a call in flight, among the seconds with indexes less
-// than before. It returns math.MinInt64 if there is none. mu must be held.
-func (s *Statistic) lastActive(before int64) int64 {
-	before = min(before, s.second)
-	index, record := s.history.seconds.before(before)
-	if s.inFlightAfter(before-1) > 0 {
-		return before - 1
+// lastActive returns the last second before limit in which s had an event or a call in flight. The parameter limit and
+// the result are indexes of seconds. If there is no such second, lastActive returns math.MinInt64. mu must be held.
+func (s *Statistic) lastActive(limit int64) int64 {
+	limit = min(limit, s.second)
+	index, record := s.history.seconds.before(limit)
+	if s.inFlightAfter(limit-1) > 0 {
+		return limit - 1
 	}
-	// No call was in flight at the end of the last of these seconds, and they have no record after the one with this
-	// index. All seconds after index were therefore idle.
+	// No call was in flight at the end of the second limit-1. The seconds between the second of the record and limit
+	// have no records. They were therefore idle.
 	switch {
-	case record == nil: // older records were dropped, or s never had one
+	case record == nil: // all records before limit were dropped, or s never had one
 		return s.history.activeDropped
-	case onlySlides(record, s.first.config.perSec): // this second was idle, and its slides contain earlier passes
+	case onlySlides(record, s.first.config.perSec): // only the second before the record was active
 		return index - 1
 	}
 	return index

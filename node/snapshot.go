@@ -7,7 +7,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Snapshot holds the values of a view at one reading, from [View.Snapshot]. Values can be copied and compared.
+// Snapshot holds the values of a view at one reading. [View.Snapshot] returns it. Values can be copied and compared.
 type Snapshot struct {
 	// Total holds the counts of all events since the view began.
 	Total Counts
@@ -17,8 +17,8 @@ type Snapshot struct {
 	// InFlightSeconds never falls. Between two snapshots, its growth divided by the elapsed time is the average number
 	// of calls in flight.
 	InFlightSeconds float64
-	// InFlightElapsed is the sum of the ages of the calls in flight, in seconds. Divided by InFlight, it is their
-	// average age. It is exact to 4.1 µs per call.
+	// InFlightElapsed is the sum of the ages of the calls in flight, in seconds. Divided by InFlight, it is the average
+	// age of these calls. It is exact to 4.1 µs per call.
 	InFlightElapsed float64
 	// Last is the record of the last complete second. A window, in contrast, ends with an incomplete bucket.
 	Last MetricNode
@@ -56,7 +56,7 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	for _, s := range leaves {
 		s.mu.Lock()
 		s.advance(max(now, open.Start))
-		if len(leaves) == 1 { // the peak of one leaf is cached
+		if len(leaves) == 1 { // a leaf caches its own peak
 			snap.Peak = s.minutePeak(first, open.Index, slides)
 		} else {
 			s.eachSecond(first, open.Index, slides, func(int64, record) {})
@@ -76,16 +76,17 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	return snap
 }
 
-// addTotal adds all counts of s up to now to snap, and the call-seconds of s to spent. If h is not nil, addTotal adds
-// the response times to h. If by is not nil, it adds the completions by code to by. mu must be held.
+// addTotal adds the current totals of s to snap, and the call-seconds of s to spent. The open bucket is included. If h
+// is not nil, addTotal adds the response times to h. If by is not nil, it adds the completions by code to by. mu must
+// be held.
 func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *Codes) {
 	s.lockStripes()
 	defer s.unlockStripes()
-	now := s.inFlightTimeNow()
-	spent.add(now)
+	callSeconds := s.inFlightTimeNow()
+	spent.add(callSeconds)
 	open, inFlight := s.openCounts()
 	if inFlight > 0 {
-		snap.InFlightElapsed += s.inFlightAge(now).Seconds()
+		snap.InFlightElapsed += s.inFlightAge(callSeconds).Seconds()
 	}
 	open.add(&s.history.total)
 	snap.Total.add(&open)
@@ -109,9 +110,9 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 	}
 }
 
-// monotonic returns the call-seconds that a snapshot reports: spent, or the highest value that a snapshot has reported
-// so far if that is higher. The value of spent can fall, because a call may exit with a stamp from before an earlier
-// snapshot. The exit then subtracts time that the earlier snapshot has reported.
+// monotonic returns the call-seconds that a snapshot reports. This is spent, or the highest value that an earlier
+// snapshot has reported, if that value is higher. The value of spent can fall: a call may exit with a stamp from before
+// an earlier snapshot. The exit then subtracts time that the earlier snapshot has reported.
 func (v *View) monotonic(spent callTime) callTime {
 	v.mu.Lock()
 	defer v.mu.Unlock()

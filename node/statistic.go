@@ -17,7 +17,7 @@ import (
 // The fields that every call uses come first. The first cache line holds extra and the beginning of first. The second
 // cache line holds the tally of first.
 type Statistic struct {
-	extra atomic.Pointer[stripeSet] // the stripes after the first; nil until one is added
+	extra atomic.Pointer[stripeSet] // all stripes after the first one; nil until a second stripe is added
 	first stripe
 
 	since int64 // index of the first second
@@ -29,7 +29,7 @@ type Statistic struct {
 	history *history      // emptyHistory until ensureHistory replaces it
 
 	inFlightAtStart int32  // calls in flight when the open second began
-	borrowers       uint32 // calls of loans whose buckets have not begun
+	borrowers       uint32 // calls that wait for a later bucket, see Loan
 
 	inFlightTime time.Duration    // call-seconds of the open second, without the open bucket
 	counters     *[]*atomic.Int64 // nil without counters; the struct ends here, after four cache lines
@@ -39,21 +39,21 @@ type Statistic struct {
 type history struct {
 	total        Counts        // counts of all buckets before the open bucket
 	inFlightTime callTime      // call-seconds of all seconds before the open second
-	rtSum        time.Duration // total.RTSum, but wraps at the largest int64; inFlightAge uses it
-	window       leap.Array[Counts]
+	rtSum        time.Duration // the same as total.RTSum, but it wraps at the largest int64; for inFlightAge
+	window       leap.Array[Counts] // past buckets
 	windowPasses int64         // passes in the second window, without the open bucket
 	occupied     int64         // OccupiedPass of the open bucket
 	rt           cells[uint32] // response times of all seconds before the open second
-	loans        []loan        // borrowed passes, one loan for each later bucket, ascending
+	loans        []loan        // one for each later bucket from which calls have borrowed, ascending
 
 	peak          peak    // cached highest slide of the minute window
-	activeDropped int64   // last active second among the seconds whose records were dropped
+	activeDropped int64   // last active second of all seconds before the oldest record
 	seconds       records // records of sealed seconds
-	histograms    records // histograms of sealed seconds with completions, kept for a shorter time
+	histograms    records // histograms of sealed seconds with completions; dropped earlier than records
 }
 
-// emptyHistory is the empty history that all new statistics share. No code writes to it: the first write replaces it
-// with a private copy (see ensureHistory). Readers treat it like any other history.
+// emptyHistory is the empty history that all new statistics share. No code writes to it: before the first write,
+// ensureHistory replaces it with a private copy. Readers treat it like any other history.
 var emptyHistory = &history{
 	peak:          peak{from: math.MinInt64, second: math.MaxInt64},
 	activeDropped: math.MinInt64, seconds: noRecords(), histograms: noRecords(),
@@ -67,7 +67,7 @@ func New(config *Config, now leap.Reading) *Statistic {
 }
 
 // Init initializes s, a zero Statistic that is part of another struct. s should begin at the start of a cache line: the
-// fields that every call uses then share two lines. s counts from the second of the reading now.
+// fields that every call uses then share two lines. The first second of s is the second of the reading now.
 func (s *Statistic) Init(config *Config, now leap.Reading) {
 	s.first.owner, s.first.config, s.history = s, config, emptyHistory
 	now = min(now, config.line.Now())
@@ -77,8 +77,8 @@ func (s *Statistic) Init(config *Config, now leap.Reading) {
 }
 
 // ensureHistory returns the history of s for writing. If s still has emptyHistory, ensureHistory first replaces it with
-// a private copy. A history takes most of the memory of a statistic, so a statistic that counts nothing saves this
-// memory. All locks must be held.
+// a private copy. A history takes most of the memory of a statistic, and a statistic that counts nothing needs none.
+// All locks must be held.
 func (s *Statistic) ensureHistory() *history {
 	if s.history == emptyHistory {
 		r := *emptyHistory
@@ -89,8 +89,8 @@ func (s *Statistic) ensureHistory() *history {
 }
 
 // stripes iterates over all stripes in locking order. The list of stripes grows only while mu and all stripe locks are
-// held. The caller must hold mu, or lock the first stripe before it continues with the second one. A retired statistic
-// needs no lock, because its new stripes stay empty.
+// held. The caller must hold mu, or lock the first stripe before it continues with the second one. No lock is needed if
+// s is retired: the list may still grow, but the new stripes stay empty.
 func (s *Statistic) stripes(yield func(*stripe) bool) {
 	if !yield(&s.first) {
 		return
@@ -102,8 +102,8 @@ func (s *Statistic) stripes(yield func(*stripe) bool) {
 	}
 }
 
-// lockStripes locks all stripes. While they are locked, no bucket turns, no stripe is added, and nothing is recorded,
-// except that calls may enter without a lock.
+// lockStripes locks all stripes. While they are locked, other goroutines cannot turn s, add a stripe or record an
+// event. There is one exception: a call may enter without a lock.
 func (s *Statistic) lockStripes() {
 	for st := range s.stripes {
 		st.mu.Lock()
@@ -139,7 +139,7 @@ func (s *Statistic) unlockAll() {
 func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 	for st := range s.stripes {
 		if st.end.Load() == closedMark {
-			continue // s is retired, and reconcileEnter takes back calls in the call word
+			continue // s is retired: reconcileEnter takes back every new call in the call word
 		}
 		entered := st.entered.Load()
 		c := st.counts(entered)
