@@ -37,17 +37,17 @@ type Statistic struct {
 
 // history holds the past of a Statistic: totals, the window of buckets, and the records of sealed seconds.
 type history struct {
-	total        Counts        // counts of all buckets before the open bucket
-	inFlightTime callTime      // call-seconds of all seconds before the open second
-	rtSum        time.Duration // the same as total.RTSum, but it wraps at the largest int64; for inFlightAge
+	total        Counts             // counts of all buckets before the open bucket
+	inFlightTime callTime           // call-seconds of all seconds before the open second
+	rtSum        time.Duration      // the same as total.RTSum, but it wraps at the largest int64; for inFlightAge
 	window       leap.Array[Counts] // past buckets
-	windowPasses int64         // passes in the second window, without the open bucket
-	occupied     int64         // OccupiedPass of the open bucket
-	rt           cells[uint32] // response times of all seconds before the open second
-	loans        []loan        // one for each later bucket from which calls have borrowed, ascending
+	windowPasses int64              // passes in the second window, without the open bucket
+	occupied     int64              // OccupiedPass of the open bucket
+	rt           cells[uint32]      // response times of all seconds before the open second
+	loans        []loan             // one for each later bucket from which calls have borrowed, ascending
 
 	peak          peak    // cached highest slide of the minute window
-	activeDropped int64   // last active second of all seconds before the oldest record
+	activeDropped int64   // last active second among the seconds whose records were dropped
 	seconds       records // records of sealed seconds
 	histograms    records // histograms of sealed seconds with completions; dropped earlier than records
 }

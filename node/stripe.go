@@ -9,18 +9,18 @@ import (
 )
 
 // stripe is a part of the open bucket with its own lock. It has the counts of the calls that entered by it, the number
-// of its calls in flight, and the response times of the open second.
+// of these calls that are in flight, and their response times in the open second.
 //
-// A call enters with one atomic addition to entered. All other counts are plain memory under mu: ten additions under a
-// lock cost as much as one atomic addition. To end a bucket, the goroutine that holds mu loads entered once. The calls
-// that the loaded value includes belong to the bucket that ends. Later calls belong to the next bucket, even if their
-// stamps are earlier.
+// A call enters with one atomic addition to the field entered. All other counts are plain memory under mu: ten
+// additions under a lock cost as much as one atomic addition. To end a bucket, the goroutine that holds mu loads the
+// field entered once. The calls that the loaded value includes belong to the bucket that ends. Later calls belong to
+// the next bucket, even if their stamps lie in the bucket that ends.
 //
 // Between two exits, the number of calls in flight only grows. It is therefore enough to compare this number with the
 // maximum before each exit and at the end of the second.
 //
-// The fields that a call uses come first. A call touches lines 1 and 2 of its stripe, and one cache line of a page. If
-// the resource is not in the cache, these three cache misses are the main cost of a call.
+// The fields that a call uses come first. A call touches the cache lines 1 and 2 of its stripe, and one cache line of a
+// page. If these lines are not in the cache, the three cache misses are the main cost of a call.
 //
 //	line 1: mu  end  config  page  entered  exited  maxInFlight  length ...
 //	line 2: open (tally)
@@ -29,31 +29,31 @@ type stripe struct {
 	mu             sync.Mutex
 	end            atomic.Int64 // the end mark; see the package comment
 	config         *Config
-	page           *page[uint16] // the page of completions that the last completion used
+	page           *page[uint16] // the page that counted the response time of the last completion
 	entered        atomic.Uint64 // the call word: number and stamps of the entries; see the package comment
 	exited         uint32        // number of exits; wraps
-	maxInFlight    int32         // maximum in flight in the open second, as of the last exit
+	maxInFlight    int32         // maximum in flight in the open second; updated by exits
 	length         atomic.Int32  // length of the open bucket in nanoseconds; changes together with end
 	pageNo         int16         // index of page
-	needsRebalance bool          // set by noteContention: goroutines often find mu locked
-	split          bool          // count response times by code; see SplitByCode
+	needsRebalance bool          // goroutines often find mu locked; set by noteContention
+	split          bool          // response times are also counted by code; see SplitByCode
 
 	open tally
 
 	enteredAtStart  uint64        // value of entered at the start of the open bucket
 	inFlightAtStart int32         // calls in flight at the start of the open bucket
 	reported        uint32        // calls in flight that the stripe has reported to the counters of the statistic
-	lateEntry       time.Duration // call-seconds that late entries and slewing added; see minConcurrency
+	lateEntry       time.Duration // upper bound of the call-seconds from late entries and slewing; see minConcurrency
 	contended       uint16        // how often goroutines found mu locked since the last resetContention
 	backoff         uint8         // how often the threshold for contended was doubled
-	contendedFrom   uint32        // value of exited when contended was last reset
-	rtExcess        time.Duration // sum of the differences between response times and call-seconds; wraps
+	contendedFrom   uint32        // value of exited at the last resetContention
+	rtExcess        time.Duration // response times minus call-seconds, summed over calls; wraps
 	completions     *completions  // nil until a call ends
 	owner           *Statistic
 }
 
-// counts returns the counts of the open bucket. They include the entries up to entered, a value of the call word. mu
-// must be held.
+// counts returns the counts of the open bucket. The parameter entered is a value of the call word. The passes include
+// the entries up to this value. mu must be held.
 func (st *stripe) counts(entered uint64) Counts {
 	o := &st.open
 	return Counts{
@@ -80,8 +80,8 @@ func (st *stripe) closeBucket(end leap.Reading) (Counts, time.Duration) {
 	return sum, spent
 }
 
-// paddedStripe is a stripe with padding. It fills three cache lines, so the allocator places it at the start of a line,
-// and no other object lies in these lines.
+// paddedStripe is a stripe with padding. It fills three cache lines, so the allocator places it at the start of a line.
+// No other object lies in these lines.
 type paddedStripe struct {
 	_ [8]byte
 	stripe

@@ -8,16 +8,16 @@ import (
 
 // tally holds the counts of the open bucket of a stripe. It fills a cache line.
 type tally struct {
-	Pass, Block, Complete, Exception int64 // Pass does not include the entries that the call word counts
+	Pass, Block, Complete, Exception int64 // Pass lacks the entries that the call word counts
 	RTSum, RTMin, RTMax              time.Duration
 
-	// inFlightTime is a correction of the call-seconds that stripe.inFlightTime computes from the call word. Each exit
-	// subtracts the time from the stamp of the exit to the end of the bucket, and adds the time by which the stamp of
-	// its entry was rounded.
+	// inFlightTime is a correction, in nanoseconds, of the call-seconds that stripe.inFlightTime computes from the call
+	// word. Each exit subtracts the time from the stamp of the exit to the end of the bucket. It also adds the time by
+	// which the stamp of the call's entry was rounded up.
 	inFlightTime int64
 }
 
-// complete counts n calls of the response time rt each.
+// complete counts n completions with the response time rt each. If failed is true, they are also n exceptions.
 func (t *tally) complete(rt time.Duration, n int64, failed bool) {
 	if t.Complete == 0 || rt < t.RTMin {
 		t.RTMin = rt
@@ -43,7 +43,7 @@ func (t *tally) complete(rt time.Duration, n int64, failed bool) {
 // its stamp to the end of the bucket. The call word yields the second part: n entries add n times the end of the
 // bucket, minus the sum of their stamps.
 const (
-	// Up to 2^26 = 67 million calls can enter by a stripe in one bucket, and as many can be in flight.
+	// At most 2^26 = 67 million calls can enter by a stripe in one bucket, and at most 2^26 can be in flight.
 	callBits = 26
 	tickBits = 12                       // a tick is 2^12 ns = 4.1 µs
 	areaBits = 64 - callBits + tickBits // the call word yields call-seconds modulo 2^areaBits ns
@@ -58,9 +58,9 @@ func entryWord(now leap.Reading) uint64 {
 	return uint64(now+tickMask)>>tickBits<<callBits + 1
 }
 
-// tickRemainder returns the time by which entryWord rounds a stamp up. The call-seconds of a call are too low by this
-// time until the call exits.
-func tickRemainder(entered leap.Reading) int64 { return -int64(entered) & tickMask }
+// tickRemainder returns the time by which entryWord rounds the given stamp up. The call-seconds of a call are too low
+// by this time until the call exits.
+func tickRemainder(stamp leap.Reading) int64 { return -int64(stamp) & tickMask }
 
 // callsIn returns the number of entries in word, the difference between two values of the call word.
 func callsIn(word uint64) int64 { return int64(word & callMask) }
@@ -73,9 +73,9 @@ func (st *stripe) inFlightAt(entered uint64) int32 {
 // inFlightNow returns the calls in flight. mu must be held.
 func (st *stripe) inFlightNow() int32 { return st.inFlightAt(st.entered.Load()) }
 
-// effectiveEntry returns the reading at which a call with the stamp now begins to spend time in the open bucket. This
-// reading is the stamp, or the end of the bucket if the end is earlier. If the stamp is late, effectiveEntry adds the
-// time from the stamp to the start of the bucket to lateEntry. mu must be held.
+// effectiveEntry returns the reading from which on a call with the stamp now adds to the call-seconds of the open
+// bucket. This reading is the stamp, or the end of the bucket if the stamp is after the end. If the stamp is late,
+// effectiveEntry also adds the time from the stamp to the start of the bucket to lateEntry. mu must be held.
 func (st *stripe) effectiveEntry(now leap.Reading) leap.Reading {
 	end := st.bucketEnd()
 	st.lateEntry += max(end.Add(-time.Duration(st.length.Load())).Sub(now), 0)
@@ -90,23 +90,25 @@ func (st *stripe) enterLocked(now leap.Reading) {
 	st.entered.Add(entryWord(at))
 }
 
-// addInFlight adds n calls that are in flight since the reading begin and count no passes. An addition to the call word
-// would count passes, so addInFlight lowers the number of exits instead. mu must be held.
+// addInFlight adds n calls that are in flight since the reading begin and count no passes. The call word is not
+// changed, because an addition to it would also count passes. Instead, addInFlight lowers the number of exits. mu must
+// be held.
 func (st *stripe) addInFlight(n int64, begin leap.Reading) {
 	st.exited -= uint32(n)
 	st.open.inFlightTime += n * int64(st.bucketEnd()-begin)
 }
 
-// inFlightTime returns the call-seconds of the open bucket up to the reading end, if the call word has the value
-// entered. It assumes that all calls in flight stay until end. The result may be negative, because late exits and
-// entries also correct the time of earlier buckets.
+// inFlightTime returns the call-seconds of the open bucket up to the reading end. The parameter entered is a value of
+// the call word, and the entries up to this value are included. inFlightTime assumes that all calls in flight stay
+// until end. The result may be negative, because late exits also subtract time that earlier buckets counted, and
+// because stamps are rounded.
 //
 // The result has three parts, see the comment on the layout of the call word. The part of the calls in flight at the
-// start is computed without the call word. The variable more holds the sum of the other two parts. It wraps, and only
+// start is computed without the call word. The variable rest holds the sum of the other two parts. It wraps, and only
 // its low areaBits bits are valid. inFlightTime therefore sign-extends these bits. mu must be held.
 func (st *stripe) inFlightTime(entered uint64, end leap.Reading) time.Duration {
 	since := entered - st.enteredAtStart
-	more := callsIn(since)*int64(end) - int64(since>>callBits<<tickBits) + st.open.inFlightTime
-	more = more << (64 - areaBits) >> (64 - areaBits)
-	return time.Duration(st.inFlightAtStart)*time.Duration(st.length.Load()) + time.Duration(more)
+	rest := callsIn(since)*int64(end) - int64(since>>callBits<<tickBits) + st.open.inFlightTime
+	rest = rest << (64 - areaBits) >> (64 - areaBits)
+	return time.Duration(st.inFlightAtStart)*time.Duration(st.length.Load()) + time.Duration(rest)
 }

@@ -12,7 +12,7 @@ import (
 
 // View reads several statistics, its leaves, as one. Examples are a resource over all its callers (Sentinel's
 // ClusterNode), a resource in one context (DefaultNode), an entrance (EntranceNode), all inbound calls, or the whole
-// process. A single statistic, too, is read through a view. Views record nothing: a call is written once, at its leaf,
+// process. Even a single statistic is read through a view. Views record nothing: a call is written once, at its leaf,
 // and only readers pay for a view.
 //
 //	              leaf 1   leaf 2   leaf 3
@@ -21,11 +21,11 @@ import (
 //	open bucket      2        0        1     -> view:  3     all leaves in the same bucket
 //
 // A sealed second of a view is final, and is the exact sum of the sealed seconds of its leaves. The peak is exact, too,
-// because slides are summed before the highest one is chosen. Only the maximum in flight is a lower bound; see
-// [MetricNode].InFlightMax.
+// because the slides of the leaves are summed before the highest sum is chosen. Only the maximum in flight is not
+// exact; see [MetricNode].InFlightMax.
 //
-// When a retired leaf is removed from the view, its totals stay. The cost of a reading is linear in the number of
-// leaves. Create a View with [NewView], and do not copy it. All methods are safe for concurrent use.
+// When a retired leaf is removed from the view, the view keeps the totals of the leaf. The cost of a reading is linear
+// in the number of leaves. Create a View with [NewView], and do not copy it. All methods are safe for concurrent use.
 type View struct {
 	config           *Config
 	since, startName int64 // index and name of the first second
@@ -38,7 +38,7 @@ type View struct {
 }
 
 // removedLeaves holds the totals of the leaves that were removed from a view. A removedLeaves never changes. When more
-// leaves are removed, the view gets a new one.
+// leaves are removed, another removedLeaves replaces it.
 type removedLeaves struct {
 	total        Counts
 	inFlightTime callTime
@@ -49,22 +49,22 @@ type removedLeaves struct {
 	active       int64 // last second in which a removed leaf was active, see Statistic.lastActive
 }
 
-// noRemovedLeaves holds no totals. All views share it until they remove a leaf.
+// noRemovedLeaves holds no totals. All views share it. A view that removes a leaf replaces it.
 var noRemovedLeaves = &removedLeaves{last: math.MinInt64, active: math.MinInt64}
 
-// plus returns the sum of the totals in r and of the totals of the leaves in gone. The leaves in gone must be retired,
-// so that their counts no longer change. Their last activity must be before the second with the index since.
-func (r *removedLeaves) plus(gone []*Statistic, since int64) *removedLeaves {
+// plus returns the sum of the totals in r and the totals of the given leaves. The leaves must be retired, so their
+// counts no longer change. Their last activity must be before the second with the index idleFrom.
+func (r *removedLeaves) plus(retired []*Statistic, idleFrom int64) *removedLeaves {
 	sum := &removedLeaves{
 		total: r.total, inFlightTime: r.inFlightTime, codes: slices.Clone(r.codes), last: r.last, active: r.active,
 	}
 	r.rt.each(sum.rt.count)
 	addTimes(&sum.times, r.times)
-	for _, s := range gone {
+	for _, s := range retired {
 		if s.history == emptyHistory {
 			continue
 		}
-		sum.last = max(sum.last, since-1)
+		sum.last = max(sum.last, idleFrom-1)
 		sum.total.add(&s.history.total)
 		sum.inFlightTime.add(s.inFlightTimeNow())
 		s.history.rt.each(sum.rt.count)
@@ -72,8 +72,8 @@ func (r *removedLeaves) plus(gone []*Statistic, since int64) *removedLeaves {
 		for t := range s.timesByCode {
 			addTimes(&sum.times, t)
 		}
-		s.mu.Lock() // lookups of records need mu
-		sum.active = max(sum.active, s.lastActive(since))
+		s.mu.Lock() // lastActive looks up records, which needs mu
+		sum.active = max(sum.active, s.lastActive(idleFrom))
 		s.mu.Unlock()
 	}
 	return sum
@@ -103,39 +103,40 @@ func (v *View) Clone() *View {
 	return c
 }
 
-// Remove removes all retired leaves (see [Statistic.Retire]) from the view and keeps their totals. The last activity of
-// these leaves must be before the second with the index since. If one of them has counted something, the records of all
-// seconds of the view before the second since can no longer be read. Remove scans all leaves. Goroutines that read the
-// view or add leaves do not wait for this scan.
-func (v *View) Remove(since int64) {
-	for !v.remove(since) {
+// Remove removes all retired leaves (see [Statistic.Retire]) from the view and keeps their totals. The parameter
+// idleFrom is the index of a second. The last activity of the retired leaves must be before this second. If one of them
+// has counted something, the records of the view before this second can no longer be read. Remove scans all leaves.
+// Goroutines that read the view or add leaves do not wait for this scan.
+func (v *View) Remove(idleFrom int64) {
+	for !v.remove(idleFrom) {
 	}
 }
 
-// remove makes one attempt of Remove. It returns false if another goroutine removed leaves at the same time.
-func (v *View) remove(since int64) bool {
+// remove makes one attempt to remove all retired leaves. It fails and returns false if another goroutine removes leaves
+// at the same time.
+func (v *View) remove(idleFrom int64) bool {
 	leaves, removed := v.leavesAndRemoved()
-	var left, gone []*Statistic
+	var kept, retired []*Statistic
 	for _, s := range leaves {
 		s.mu.Lock()
 		if s.retired() {
-			gone = append(gone, s)
+			retired = append(retired, s)
 		} else {
-			left = append(left, s)
+			kept = append(kept, s)
 		}
 		s.mu.Unlock()
 	}
-	if len(gone) == 0 {
+	if len(retired) == 0 {
 		return true
 	}
-	sum := removed.plus(gone, since)
+	sum := removed.plus(retired, idleFrom)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.removed != removed {
 		return false
 	}
 	v.removed = sum
-	v.set(append(left, v.list()[len(leaves):]...))
+	v.set(append(kept, v.list()[len(leaves):]...))
 	return true
 }
 
@@ -162,7 +163,7 @@ func (v *View) list() []*Statistic {
 // set replaces the leaves. v.mu must be held.
 func (v *View) set(leaves []*Statistic) { v.leaves.Store(&leaves) }
 
-// leavesAndRemoved returns the leaves, and the totals of the removed leaves, both as of the same instant.
+// leavesAndRemoved returns the leaves and the totals of the removed leaves, both at the same instant.
 func (v *View) leavesAndRemoved() ([]*Statistic, *removedLeaves) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

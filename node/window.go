@@ -7,8 +7,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Window holds the counts of the events in a window of time that ends with the open bucket. When a bucket turns, the
-// window moves on by one bucket. The last bucket of the window is not complete. Values can be copied and compared.
+// Window holds the counts of the events in a window of time that ends with the open bucket. When the next bucket opens,
+// the window moves forward by one bucket. The last bucket of the window is not complete. Values can be copied and
+// compared.
 type Window struct {
 	Counts
 	// Span is the length of the window, including the whole open bucket.
@@ -46,8 +47,8 @@ func (s *Statistic) windowPasses() int64 {
 	return sum
 }
 
-// addWindow adds the second window of s to w. It also adds the completions of each bucket to the slice done. The first
-// element of done belongs to the open bucket, the next one to the bucket before it, and so on. All locks must be held.
+// addWindow adds the second window of s to w. It also adds the completions of each bucket to an element of done. The
+// first element belongs to the open bucket, the next one to the bucket before it, and so on. All locks must be held.
 func (s *Statistic) addWindow(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	w.add(&open)
@@ -59,8 +60,8 @@ func (s *Statistic) addWindow(w *Window, done []int64) {
 	}
 }
 
-// addMinute adds the minute window of s to w. It also adds the completions of each second to the slice done. The first
-// element of done belongs to the open second, the next one to the second before it, and so on. All locks must be held.
+// addMinute adds the minute window of s to w. It also adds the completions of each second to an element of done. The
+// first element belongs to the open second, the next one to the second before it, and so on. All locks must be held.
 func (s *Statistic) addMinute(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	start := secondStart(s.second)
@@ -77,17 +78,17 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 }
 
 // readAttempts is the largest number of attempts to read all leaves in the same bucket. With very short buckets and
-// many leaves, all attempts may fail. The caller then gets the sums of the last attempt, which contain counts of
+// many leaves, all attempts may fail. The caller then gets the sums of the last attempt, which mix the counts of
 // successive buckets.
 const readAttempts = 5
 
-// readInOneBucket calls read for each leaf while all leaves are in the same bucket. While read runs, readInOneBucket
-// holds all locks of its leaf. The bucket is the one of the reading now, or a later one if another goroutine has turned
-// a leaf. If two leaves were read in different buckets, readInOneBucket starts over with the latest bucket. It calls
-// reset before the first leaf of each attempt.
+// readInOneBucket calls the function read for each leaf while the leaf is in the bucket of the reading now. During this
+// call, readInOneBucket holds all locks of the leaf. Another goroutine may turn a leaf to a later bucket before read is
+// called for it. Two leaves are then read in different buckets, and readInOneBucket starts over with the latest bucket.
+// It calls the function reset before the first leaf of each attempt.
 //
-// No two leaves are locked together. Nevertheless, a sum over the leaves never mixes a bucket of one leaf with the next
-// bucket of another, unless all attempts fail. Retired leaves are left out.
+// No two leaves are locked at the same time. Nevertheless, a sum over the leaves never mixes a bucket of one leaf with
+// the next bucket of another leaf, unless all attempts fail. Retired leaves are left out.
 func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statistic)) {
 	leaves := v.list()
 	for range readAttempts {
@@ -112,11 +113,11 @@ func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statis
 }
 
 // PassQPS returns the passes per second in the second window at the reading now. Callers need this number most often,
-// so it has a separate method, which costs less than [View.Window]. PassQPS holds the locks of each leaf for a short
-// sum.
+// so it has a separate method, which costs less than [View.Window]. PassQPS holds the locks of each leaf while it adds
+// up a few counts.
 func (v *View) PassQPS(now leap.Reading) float64 {
 	var sum int64
-	if leaves := v.list(); len(leaves) == 1 { // readInOneBucket, inlined by hand
+	if leaves := v.list(); len(leaves) == 1 { // readInOneBucket for a single leaf, inlined by hand
 		s := leaves[0]
 		s.lockAllAt(now)
 		if !s.retired() {
@@ -126,11 +127,11 @@ func (v *View) PassQPS(now leap.Reading) float64 {
 	} else {
 		v.readInOneBucket(now, func() { sum = 0 }, func(s *Statistic) { sum = saturate(sum, s.windowPasses()) })
 	}
-	return float64(sum) // the window is one second long
+	return float64(sum) // the second window is one second long, so this is a number per second
 }
 
-// Window returns the second window at the reading now. It consists of the open bucket and the buckets before it, and is
-// one second long. Window holds the locks of each leaf for a short sum.
+// Window returns the second window at the reading now: the open bucket and the buckets before it, together one second
+// long. Window holds the locks of each leaf while it adds up the counts of the buckets.
 func (v *View) Window(now leap.Reading) Window {
 	return v.window(now, Window{Span: time.Second, Length: v.config.second.Length()})
 }
@@ -140,17 +141,18 @@ func (v *View) Minute(now leap.Reading) Window {
 	return v.window(now, Window{Span: Minute, Length: time.Second})
 }
 
-// window returns the window at the reading now that has the Span and the Length of empty, a Window without counts. If
-// Span is longer than a second, this is the minute window, otherwise the second window.
+// window returns a window at the reading now. The parameter empty is a Window without counts: its Span and its Length
+// select the window. If Span is longer than a second, window returns the minute window, otherwise the second window.
 func (v *View) window(now leap.Reading, empty Window) (w Window) {
-	// MaxComplete needs the completions of each bucket, summed over all leaves. done[0] is for the open bucket.
+	// MaxComplete needs the completions of each bucket, summed over all leaves. done[0] belongs to the open bucket. A
+	// bucket of the minute window is a second.
 	var scratch [64]int64
 	done := zeros(scratch[:], int(empty.Span/empty.Length))
-	begin := func() {
+	reset := func() {
 		w = empty
 		clear(done)
 	}
-	v.readInOneBucket(now, begin, func(s *Statistic) {
+	v.readInOneBucket(now, reset, func(s *Statistic) {
 		if empty.Span > time.Second {
 			s.addMinute(&w, done)
 		} else {
@@ -161,7 +163,7 @@ func (v *View) window(now leap.Reading, empty Window) (w Window) {
 	return w
 }
 
-// InFlight returns the number of calls in flight at the time of the call. It reads the leaves one after the other.
+// InFlight returns the current number of calls in flight. It reads the leaves one after the other.
 func (v *View) InFlight() (sum int64) {
 	for _, s := range v.list() {
 		sum += s.inFlight()
@@ -169,9 +171,9 @@ func (v *View) InFlight() (sum int64) {
 	return sum
 }
 
-// Waiting returns the number of calls that wait for later buckets at the reading now, and the sum of their passes. To
-// add these calls to the result of [View.InFlight], call Waiting first. A call that passes between the two method calls
-// is then counted twice. In the other order, such a call would not be counted at all.
+// Waiting returns the number of calls that wait for later buckets at the reading now, and the sum of the passes that
+// they have borrowed. To add these calls to the result of [View.InFlight], call Waiting first. If a waiting call passes
+// between the two method calls, it is then counted twice. In the other order, it would not be counted at all.
 func (v *View) Waiting(now leap.Reading) (calls, passes int64) {
 	for _, s := range v.list() {
 		c, p := s.waiting(now)
