@@ -40,8 +40,8 @@ func (h *Histogram) Zero() int64 {
 	return h.cells[0]
 }
 
-// Native iterates over the non-empty buckets of the native histogram in ascending order. For each bucket, it yields the
-// index in schema 3 and the count. The count does not include the buckets before.
+// Native iterates over the non-empty buckets of the native histogram in ascending order. It yields the index of each
+// bucket in schema 3, and the count of the bucket alone, without the buckets before it.
 func (h *Histogram) Native() iter.Seq2[int, int64] {
 	return func(yield func(int, int64) bool) {
 		for c := max(h.from, 1); c < h.to; {
@@ -56,8 +56,8 @@ func (h *Histogram) Native() iter.Seq2[int, int64] {
 	}
 }
 
-// Classic iterates over the buckets of the classic histogram in ascending order. For each bucket, it yields the upper
-// bound, and the number of all response times up to this bound. Classic leaves out the last bucket, which has no upper
+// Classic iterates over the buckets of the classic histogram in ascending order. It yields the upper bound of each
+// bucket, and the number of all response times up to this bound. Classic leaves out the last bucket, which has no upper
 // bound. The last bucket includes all response times, so its count is [Histogram.Count].
 func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 	return func(yield func(time.Duration, int64) bool) {

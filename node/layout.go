@@ -101,7 +101,7 @@ func newLayout(bounds []time.Duration) (*layout, error) {
 	return l, nil
 }
 
-// add appends a cell that ends at upper nanoseconds and lies in the given native bucket.
+// add appends a cell to l. The cell ends at upper, in nanoseconds, and lies in the given native bucket.
 func (l *layout) add(upper int64, native int) {
 	l.upper = append(l.upper, upper)
 	l.native = append(l.native, int16(native))
@@ -144,10 +144,10 @@ func (l *layout) cell(rt time.Duration) int {
 	octave := bits.Len64(uint64(ns)) - 1
 	step := uint64(ns) << (63 - octave) >> (63 - stepBits) & (steps - 1)
 	c := int(l.first[octave*steps+int(step)])
-	// c is the cell of the start of the step. For each bound that lies in the step and is below ns, the cell of ns is
-	// one higher than c. The processor could not predict a branch for the first such bound. The next line has no
-	// branch: it adds the sign bit of upper[c]-ns, which is 1 if ns is above the bound. The loop handles further
-	// bounds. It almost never runs, because few steps contain two bounds.
+	// c is the cell of the start of the step. The cell of ns is c plus the number of bounds that lie in the step and
+	// below ns. The processor could not predict a branch for the first such bound. The next line has no branch: it adds
+	// the sign bit of upper[c]-ns, which is 1 if ns is above the bound. The loop handles further bounds. It almost
+	// never runs, because few steps contain two bounds.
 	c += int(uint64(l.upper[c]-ns) >> 63)
 	for ns > l.upper[c] {
 		c++

@@ -30,7 +30,7 @@ const (
 	reservedPages     = 3 // at the default bounds, enough for response times that vary by a factor of 100
 )
 
-// Each of these variables is the heap memory of one object in bytes, as the allocator rounds it up.
+// Each of these variables is the heap memory of one object in bytes. The rounding of the allocator is included.
 var (
 	historyBytes     = allocSize(unsafe.Sizeof(history{}))
 	completionsBytes = allocSize(unsafe.Sizeof(completions{}))
@@ -50,7 +50,7 @@ func ringBytes[B any](r *leap.Array[B]) int64 {
 	return int64(r.Span()/r.Length()) * int64(8+unsafe.Sizeof(b))
 }
 
-// Reservation returns the bytes that a busy statistic takes once its history is full. They are enough for several
+// Reservation returns the bytes that a busy statistic takes once its history is full. This is enough for several
 // hundred calls a second. A statistic takes more if it is busier, has several stripes, or has response times that vary
 // widely; see [Statistic.Memory].
 func (c *Config) Reservation() int64 {

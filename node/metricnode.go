@@ -35,8 +35,8 @@ type MetricNode struct {
 	// leaves, resources and processes. The sum over all seconds equals the sum of the response times, if each batch
 	// counts once. The time of a call that is still in flight may be off by 4.1 µs.
 	//
-	// Slewing lengthens or shortens seconds. InFlightTime then contains the time that the calls really spent in the
-	// second.
+	// Slewing lengthens or shortens seconds. InFlightTime of such a second contains the time that the calls really
+	// spent in it.
 	//
 	// A call may enter or exit with a stamp from a sealed second. The open second then gets the correction. A late
 	// entry adds the time that the sealed second lacks. A late exit subtracts the time that the sealed second has too
@@ -67,8 +67,8 @@ type Column struct {
 	Help string
 	// Kind states the unit of the number, and, except for [Time], whether it can be summed over seconds and views.
 	Kind Kind
-	// Detail reports whether a view of the main numbers leaves out this number. Examples are a part of another number,
-	// and a second bound of a maximum.
+	// Detail reports whether a short display leaves out this number. Examples are occupied_pass, which is a part of
+	// pass, and in_flight_max_upper.
 	Detail bool
 	// At returns the address of the number in a record, for reading and writing. Times and call-seconds are in
 	// nanoseconds.
@@ -90,8 +90,8 @@ const (
 	Level
 	// Peak is a maximum within the second. It cannot be summed.
 	Peak
-	// Time is a time in nanoseconds. Whether it can be summed depends on the column: rt_sum can, rt_min and rt_max
-	// cannot.
+	// Time is a time in nanoseconds. Whether it can be summed depends on the column: rt_sum can be summed, but rt_min
+	// and rt_max cannot.
 	Time
 	// CallTime is a number of call-seconds, in nanoseconds. Divided by one second, it is an average number of calls. It
 	// can be summed over seconds, and over views that share no call.

@@ -15,7 +15,7 @@ import (
 // NewConfig.
 const maxSampleCount = 500
 
-// Minute is the span of the minute window: the open second and the 59 before it.
+// Minute is the span of the minute window: the open second and the 59 seconds before it.
 const Minute = 60 * time.Second
 
 // Options configure a [Statistic]. The zero value has Sentinel's defaults: the second window has 2 buckets, and the
@@ -27,12 +27,12 @@ type Options struct {
 	SampleCount int
 	// History is the time for which the records of sealed seconds can be read; ten minutes if zero. It must be a number
 	// of whole seconds, from [Minute] to an hour. The record of a second with events takes some 20 bytes, and the
-	// record of an idle second nothing. Statistics keep one more second than History, for readers whose reading of the
-	// clock is a second old.
+	// record of an idle second takes nothing. Statistics keep one more second than History, for readers whose reading
+	// of the clock is a second old.
 	History time.Duration
 	// Histograms is the time for which the histograms of sealed seconds can be read; [Minute] if zero. It must be a
 	// number of whole seconds, from Minute to History. A histogram takes three or four bits for each bucket with
-	// counts. The histogram of a second with a hundred calls around 20 ms takes some 15 bytes.
+	// counts. The histogram of a second with a hundred calls of around 20 ms takes some 15 bytes.
 	Histograms time.Duration
 	// Bounds are the upper bounds of the classic histogram's buckets, ascending; [DefaultBounds] if nil.
 	Bounds []time.Duration
@@ -50,7 +50,7 @@ type Config struct {
 // Options returns the options with defaults applied. The caller must not modify Bounds.
 func (c *Config) Options() Options { return c.opts }
 
-// openSecond returns the second that was opened last. It does not read the clock.
+// openSecond returns the second that the timeline has opened last. It does not read the clock.
 func (c *Config) openSecond() leap.Second { return c.line.At(math.MinInt64) }
 
 // NewConfig returns a Config for statistics on the given timeline. The error names every invalid option.

@@ -79,8 +79,8 @@ func (q *Quota) With(count int64, strict bool) *Quota {
 	return x
 }
 
-// Add adds the passes that o has counted to q, borrowed passes included. The quota of a new limit can thus start with
-// passes that another quota has counted.
+// Add adds the passes in the ring of o to the ring of q, borrowed passes included. The quota of a new limit can thus
+// start with passes that another quota has counted.
 func (q *Quota) Add(o *Quota) {
 	q.advanceTo(o.at)
 	for at, b := range o.ring.Window(o.newest(), o.ring.Span()) {
@@ -89,9 +89,9 @@ func (q *Quota) Add(o *Quota) {
 	q.sumWindows()
 }
 
-// addTo adds n passes to the bucket that starts at the line time at, if the ring contains this bucket.
-func (q *passes) addTo(at time.Duration, n int64) {
-	if b := q.ring.At(at); b != nil {
+// addTo adds n passes to the given bucket, if the ring contains this bucket.
+func (q *passes) addTo(bucket time.Duration, n int64) {
+	if b := q.ring.At(bucket); b != nil {
 		*b = saturate(*b, n)
 	}
 }
@@ -111,7 +111,7 @@ func (q *Quota) Passes(bucket time.Duration) int64 {
 	return q.sums[q.strict]
 }
 
-// Waiting returns the passes borrowed from buckets after the given one.
+// Waiting returns the passes borrowed from buckets after the given bucket.
 func (q *Quota) Waiting(bucket time.Duration) int64 {
 	q.advanceTo(bucket)
 	return q.borrowed
@@ -132,12 +132,12 @@ func (q *Quota) Pass(bucket time.Duration, n int64) {
 }
 
 // TryOccupyNext returns the start of the first later bucket that can lend n passes, and true. The parameter current is
-// the current bucket. The result is not before the line time earliest. A bucket can lend n passes if every window that
-// contains this bucket then still has at most count passes.
+// the current bucket. The result is not before the line time earliest. A bucket can lend n passes if, together with
+// these passes, every window that contains this bucket has at most count passes.
 //
-// TryOccupyNext returns false if no such bucket begins within [OccupyTimeout]. If buckets are longer than
-// OccupyTimeout, it still tries the bucket that follows the current one. The formula is Sentinel's
-// (StatisticNode.tryOccupyNext), but TryOccupyNext also applies it to the windows that end after the bucket.
+// TryOccupyNext returns false if no such bucket begins within [OccupyTimeout] after the start of the current bucket. If
+// buckets are longer than OccupyTimeout, it still tries the bucket that follows the current one. The formula is
+// Sentinel's (StatisticNode.tryOccupyNext), but TryOccupyNext also applies it to the windows that end after the bucket.
 func (q *Quota) TryOccupyNext(current, earliest time.Duration, n int64) (bucket time.Duration, ok bool) {
 	q.advanceTo(current)
 	length := q.ring.Length()
@@ -166,8 +166,8 @@ func (q *Quota) Fill(v *View, now leap.Reading) {
 	q.sumWindows()
 }
 
-// Borrow counts n borrowed passes in the given bucket, a later one. The bucket must be a result of TryOccupyNext, of
-// this quota or of another one. The parameter current is the current bucket.
+// Borrow counts n borrowed passes in a later bucket. The parameter bucket is this later bucket, a result of
+// TryOccupyNext of this quota or of another one. The parameter current is the current bucket.
 func (q *Quota) Borrow(current, bucket time.Duration, n int64) {
 	q.advanceTo(current)
 	q.addTo(bucket, n)
@@ -203,7 +203,7 @@ func (q *passes) window(bucket, span time.Duration) (sum int64) {
 	return sum
 }
 
-// advanceTo makes the given bucket the current one, unless the current bucket is the same or later.
+// advanceTo makes the given bucket the current one. If the current bucket is the same or later, advanceTo does nothing.
 func (q *passes) advanceTo(bucket time.Duration) {
 	if bucket > q.at {
 		q.turnTo(bucket)
@@ -223,8 +223,8 @@ func (q *passes) turnTo(bucket time.Duration) {
 	q.sumWindows()
 }
 
-// sumWindows computes the sums of the windows and the borrowed passes. Further method calls in the same bucket then
-// need no scan of the ring. Pass and Borrow update these sums themselves. All other methods that change the ring call
+// sumWindows computes the sums of the windows and the borrowed passes. Later method calls in the same bucket then need
+// no scan of the ring. Pass and Borrow update these sums themselves. All other methods that change the ring call
 // sumWindows.
 func (q *passes) sumWindows() {
 	q.sums = [2]int64{q.window(q.at, time.Second), q.window(q.at, time.Second+q.ring.Length())}

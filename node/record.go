@@ -121,8 +121,8 @@ const (
 	kMost = 1
 )
 
-// kSlide returns the Rice parameter for the slides of a second with pass passes. A slide is coded as its difference
-// from Pass, and these differences grow with Pass.
+// kSlide returns the Rice parameter for the slides of a second. The parameter pass is the number of passes in the
+// second. A slide is coded as its difference from Pass, and these differences grow with Pass.
 func kSlide(pass int64) uint { return uint(min(bits.Len64(uint64(pass))/3, maxLowBits)) }
 
 // expectedInFlight predicts the calls in flight at the end of the second. It assumes one pass and one completion for
@@ -142,12 +142,12 @@ func (r *record) minRTSum() uint64 {
 //	2   RTSum - minRTSum
 //	3   call-seconds - RTSum
 //
-// The elements of n before n[i] must contain the numbers of bits of the times before i.
+// The elements of n before n[i] must contain the numbers of bits of the earlier times.
 //
 // expectedBits assumes that the shortest response time takes 4 to 8 ms (23 bits of nanoseconds), and the longest one 16
 // times as long (4 bits more). It assumes that call-seconds and RTSum differ by about one response time, because calls
 // spend a part of their time in other seconds. If no call is in flight at the start and at the end of the second,
-// expectedBits assumes that the two are equal.
+// expectedBits assumes that call-seconds and RTSum are equal.
 func (r *record) expectedBits(i int, n *[4]int) int {
 	switch {
 	case i == 3 && r.inFlightAtStart == 0 && r.inFlight == 0:

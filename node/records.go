@@ -24,7 +24,7 @@ type records struct {
 	newest      int   // offset of the newest entry
 	firstSecond int64 // second of the oldest entry
 	lastSecond  int64 // second of the newest entry; math.MinInt64 before the first entry
-	dropped     int64 // latest second whose record was dropped, or math.MinInt64
+	dropped     int64 // second of the last dropped record, or math.MinInt64
 	foundSecond int64 // second of the entry that the previous lookup found
 	found       int   // offset of the same entry; less than oldest if the entry was dropped
 }
@@ -63,8 +63,8 @@ func (h *records) reserve(n int) {
 	kept := h.buf[h.oldest:]
 	dst := h.buf[:0]
 	if size := len(kept) + n; size > cap(h.buf) || size < cap(h.buf)/2 && cap(h.buf) > minShrink {
-		// The extra 1/256 of the size makes moves less frequent. Grow usually returns an even larger slice, because the
-		// allocator rounds sizes up.
+		// With the extra 1/256 of the size, reserve moves the entries less often. Grow usually returns an even larger
+		// slice, because the allocator rounds sizes up.
 		dst = slices.Grow([]byte(nil), size+size/256)
 	}
 	h.buf, h.oldest, h.found = append(dst, kept...), 0, h.found-h.oldest
@@ -115,8 +115,8 @@ func (h *records) entry(offset int) (distance int64, record []byte, next int) {
 }
 
 // seek finds the last entry that is not after the second with the index from. If all entries are after that second,
-// seek finds the oldest entry. It stores the second and the offset of the entry that it found in foundSecond and found.
-// It returns false if the store is empty.
+// seek finds the oldest entry. It stores the second of this entry in foundSecond, and its offset in found. It returns
+// false if the store is empty.
 //
 // An entry does not contain the length of the entry before it, so seek can only scan forward. It starts at the newest
 // entry, the entry that the previous lookup found, or the oldest entry. Of these three, it chooses the latest entry
@@ -179,7 +179,7 @@ func (h *records) before(index int64) (int64, []byte) {
 // secondStart returns the start of the second with this index, in line time.
 func secondStart(index int64) time.Duration { return time.Duration(index) * time.Second }
 
-// secondIndex returns the index of the second that contains a line time. The index is negative before 1970.
+// secondIndex returns the index of the second that contains the given line time. The index is negative before 1970.
 func secondIndex(at time.Duration) int64 {
 	index := int64(at / time.Second)
 	if at < secondStart(index) {

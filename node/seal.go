@@ -29,8 +29,8 @@ func (s *Statistic) seal(next int64) {
 		st.maxInFlight, st.lateEntry = 0, 0
 	}
 	// s.inFlightTime may be negative, for two reasons. A late exit subtracts call-seconds that earlier seconds counted
-	// in excess. A stamp that is rounded up may lie after the end of the bucket. The records of earlier seconds are
-	// final, so the negative rest is carried over to the next second.
+	// in excess. The stamp of an entry is rounded up, and may then lie after the end of the bucket: the entry adds a
+	// negative time. The records of earlier seconds are final, so the negative rest is carried over to the next second.
 	rec.inFlightTime = max(s.inFlightTime, 0)
 	s.inFlightTime -= rec.inFlightTime
 	r.inFlightTime.add(callTime{nanos: rec.inFlightTime})
@@ -148,7 +148,8 @@ func (p *peak) add(second int64, slides []int64) {
 // memory: it must contain a zero for each slide of these seconds, see eachSecond. mu must be held.
 func (s *Statistic) minutePeak(from, to int64, slides []int64) int64 {
 	r := s.history
-	cacheable := r.seconds.lastSecond < to // the cache must not include later seconds
+	// The cache includes all records. minutePeak may use it only if all records are before the second to.
+	cacheable := r.seconds.lastSecond < to
 	if cacheable && r.peak.from <= from && from <= r.peak.second {
 		return r.peak.passes
 	}

@@ -81,8 +81,8 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 // seconds.
 //
 // A second without a record has no events, and no call enters or exits in it. Its number of calls in flight is
-// therefore the number at the start of the next second with a record. After the last record, it is the number at the
-// start of the open second.
+// therefore the number at the start of the next second with a record. If no such second follows, it is the number at
+// the start of the open second.
 //
 // Exporters call this function for every second, so it unpacks records in place. eachSecond would copy them.
 func (s *Statistic) addSeconds(
@@ -134,7 +134,7 @@ func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int6
 
 // inFlightAfter returns the number of calls in flight at the end of the second with this index, which must be sealed.
 // No call enters or exits in a second without a record. The result is therefore the number at the start of the next
-// second with a record, or else at the start of the open second.
+// second with a record. If no such second follows, it is the number at the start of the open second.
 func (s *Statistic) inFlightAfter(index int64) int64 {
 	inFlight := int64(s.inFlightAtStart)
 	s.history.seconds.each(index+1, math.MaxInt64, func(_ int64, b []byte) bool {
@@ -177,8 +177,8 @@ func (s *Statistic) lastActive(limit int64) int64 {
 	if s.inFlightAfter(limit-1) > 0 {
 		return limit - 1
 	}
-	// No call was in flight at the end of the second limit-1. The seconds between the second of the record and limit
-	// have no records. They were therefore idle.
+	// No call was in flight at the end of the second limit-1. The seconds between the record and limit have no records,
+	// so they were idle.
 	switch {
 	case record == nil: // all records before limit were dropped, or s never had one
 		return s.history.activeDropped

@@ -34,9 +34,9 @@ func (v *View) Snapshot(now leap.Reading, h *Histogram) Snapshot {
 	return v.SnapshotByCode(now, h, nil)
 }
 
-// SnapshotByCode is like [View.Snapshot]. If by is not nil, it also sets by to the completions by code since the view
-// began. Codes and totals are read together: the sum over all codes is Total.Complete.
-func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapshot {
+// SnapshotByCode is like [View.Snapshot]. If byCode is not nil, SnapshotByCode also sets it to the completions by code
+// since the view began. Codes and totals are read together: the sum over all codes is Total.Complete.
+func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, byCode *Codes) Snapshot {
 	open := v.config.line.At(now)
 	leaves, removed := v.leavesAndRemoved()
 	snap, spent := Snapshot{Total: removed.total}, removed.inFlightTime
@@ -44,10 +44,10 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 		h.reset(v.config.layout)
 		removed.rt.addTo(h.cells, 0)
 	}
-	if by != nil {
-		by.reset()
-		by.list = append(by.list, removed.codes...)
-		by.addTimes(v.config.layout, removed.times)
+	if byCode != nil {
+		byCode.reset()
+		byCode.list = append(byCode.list, removed.codes...)
+		byCode.addTimes(v.config.layout, removed.times)
 	}
 	var scratch [128]int64
 	perSec := int(v.config.perSec)
@@ -61,7 +61,7 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 		} else {
 			s.eachSecond(first, open.Index, slides, func(int64, record) {})
 		}
-		s.addTotal(&snap, &spent, h, by)
+		s.addTotal(&snap, &spent, h, byCode)
 		s.mu.Unlock()
 	}
 	snap.InFlightSeconds = v.monotonic(spent).Seconds()
@@ -70,16 +70,16 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, by *Codes) Snapsho
 	if h != nil {
 		h.addTotals(&snap.Total)
 	}
-	if by != nil {
-		by.complete(snap.Total.Complete)
+	if byCode != nil {
+		byCode.complete(snap.Total.Complete)
 	}
 	return snap
 }
 
 // addTotal adds the current totals of s to snap, and the call-seconds of s to spent. The open bucket is included. If h
-// is not nil, addTotal adds the response times to h. If by is not nil, it adds the completions by code to by. mu must
-// be held.
-func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *Codes) {
+// is not nil, addTotal adds the response times to h. If byCode is not nil, addTotal adds the completions by code to it.
+// mu must be held.
+func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, byCode *Codes) {
 	s.lockStripes()
 	defer s.unlockStripes()
 	callSeconds := s.inFlightTimeNow()
@@ -99,20 +99,20 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, by *
 		}
 		s.history.rt.addTo(h.cells, 0)
 	}
-	if by != nil {
-		s.addCodes(&by.list)
+	if byCode != nil {
+		s.addCodes(&byCode.list)
 		if s.first.split {
-			by.inFlight += inFlight
+			byCode.inFlight += inFlight
 			for t := range s.timesByCode {
-				by.addTimes(s.first.config.layout, t)
+				byCode.addTimes(s.first.config.layout, t)
 			}
 		}
 	}
 }
 
-// monotonic returns the call-seconds that a snapshot reports. This is spent, or the highest value that an earlier
-// snapshot has reported, if that value is higher. The value of spent can fall: a call may exit with a stamp from before
-// an earlier snapshot. The exit then subtracts time that the earlier snapshot has reported.
+// monotonic returns the call-seconds that a snapshot reports: the parameter spent, or the highest value that an earlier
+// snapshot has reported, if that value is higher. The call-seconds of a view can fall between two snapshots: a call may
+// exit with a stamp from before the first snapshot. The exit then subtracts time that the first snapshot has reported.
 func (v *View) monotonic(spent callTime) callTime {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 //
 // Create a Statistic with [New] or [Statistic.Init], and do not copy it. All methods are safe for concurrent use.
 //
-// The fields that every call uses come first. The first cache line holds extra and the beginning of first. The second
-// cache line holds the tally of first.
+// The fields that every call uses come first. The first cache line holds the field extra and the beginning of
+// the field first. The second cache line holds the tally of the first stripe.
 type Statistic struct {
 	extra atomic.Pointer[stripeSet] // all stripes after the first one; nil until a second stripe is added
 	first stripe
@@ -47,7 +47,7 @@ type history struct {
 	loans        []loan             // one for each later bucket from which calls have borrowed, ascending
 
 	peak          peak    // cached highest slide of the minute window
-	activeDropped int64   // last active second among the seconds whose records were dropped
+	activeDropped int64   // last active second among the seconds of dropped records
 	seconds       records // records of sealed seconds
 	histograms    records // histograms of sealed seconds with completions; dropped earlier than records
 }

@@ -45,7 +45,7 @@ type stripe struct {
 	reported        uint32        // calls in flight that the stripe has reported to the counters of the statistic
 	lateEntry       time.Duration // upper bound of the call-seconds from late entries and slewing; see minConcurrency
 	contended       uint16        // how often goroutines found mu locked since the last resetContention
-	backoff         uint8         // how often the threshold for contended was doubled
+	backoff         uint8         // number of doublings of the threshold for contended
 	contendedFrom   uint32        // value of exited at the last resetContention
 	rtExcess        time.Duration // response times minus call-seconds, summed over calls; wraps
 	completions     *completions  // nil until a call ends

@@ -65,16 +65,16 @@ func tickRemainder(stamp leap.Reading) int64 { return -int64(stamp) & tickMask }
 // callsIn returns the number of entries in word, the difference between two values of the call word.
 func callsIn(word uint64) int64 { return int64(word & callMask) }
 
-// inFlightAt returns the calls in flight if the call word has the value entered. mu must be held.
+// inFlightAt returns the number of calls in flight if the call word has the value entered. mu must be held.
 func (st *stripe) inFlightAt(entered uint64) int32 {
 	return int32((uint32(entered) - st.exited) & callMask)
 }
 
-// inFlightNow returns the calls in flight. mu must be held.
+// inFlightNow returns the number of calls in flight. mu must be held.
 func (st *stripe) inFlightNow() int32 { return st.inFlightAt(st.entered.Load()) }
 
-// effectiveEntry returns the reading from which on a call with the stamp now adds to the call-seconds of the open
-// bucket. This reading is the stamp, or the end of the bucket if the stamp is after the end. If the stamp is late,
+// effectiveEntry returns the reading from which a call with the stamp now adds to the call-seconds of the open bucket.
+// This reading is the stamp, or the end of the bucket if the stamp is after the end. If the stamp is late,
 // effectiveEntry also adds the time from the stamp to the start of the bucket to lateEntry. mu must be held.
 func (st *stripe) effectiveEntry(now leap.Reading) leap.Reading {
 	end := st.bucketEnd()

@@ -82,10 +82,10 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 // successive buckets.
 const readAttempts = 5
 
-// readInOneBucket calls the function read for each leaf while the leaf is in the bucket of the reading now. During this
-// call, readInOneBucket holds all locks of the leaf. Another goroutine may turn a leaf to a later bucket before read is
-// called for it. Two leaves are then read in different buckets, and readInOneBucket starts over with the latest bucket.
-// It calls the function reset before the first leaf of each attempt.
+// readInOneBucket calls the function read for each leaf, while all leaves are in the same bucket. This is the bucket of
+// the reading now, or a later bucket if another goroutine has turned a leaf. During a call of read, readInOneBucket
+// holds all locks of the leaf. If two leaves were read in different buckets, readInOneBucket starts over with the
+// latest bucket. It calls the function reset before the first leaf of each attempt.
 //
 // No two leaves are locked at the same time. Nevertheless, a sum over the leaves never mixes a bucket of one leaf with
 // the next bucket of another leaf, unless all attempts fail. Retired leaves are left out.
