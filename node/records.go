@@ -26,7 +26,7 @@ type records struct {
 	lastSecond  int64 // second of the newest entry; math.MinInt64 before the first entry
 	dropped     int64 // second of the last dropped record, or math.MinInt64
 	foundSecond int64 // second of the entry that the previous lookup found
-	found       int   // offset of the same entry; less than oldest if the entry was dropped
+	found       int   // offset of the entry of foundSecond; less than oldest once this entry is dropped
 }
 
 // noRecords returns an empty store.

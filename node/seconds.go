@@ -182,7 +182,7 @@ func (s *Statistic) lastActive(limit int64) int64 {
 	switch {
 	case record == nil: // all records before limit were dropped, or s never had one
 		return s.history.activeDropped
-	case onlySlides(record, s.first.config.perSec): // only the second before the record was active
+	case onlySlides(record, s.first.config.perSec): // the record has only slides: the second before it was active
 		return index - 1
 	}
 	return index

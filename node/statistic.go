@@ -25,21 +25,21 @@ type Statistic struct {
 	mu      sync.Mutex    // guards the fields below, together with all stripe locks
 	second  int64         // index of the open second
 	start   time.Duration // start of the open bucket, in line time
-	end     leap.Reading  // end of the open bucket; math.MaxInt64 once retired
+	end     leap.Reading  // end of the open bucket; math.MaxInt64 once s is retired
 	history *history      // emptyHistory until ensureHistory replaces it
 
 	inFlightAtStart int32  // calls in flight when the open second began
 	borrowers       uint32 // calls that wait for a later bucket, see Loan
 
 	inFlightTime time.Duration    // call-seconds of the open second, without the open bucket
-	counters     *[]*atomic.Int64 // nil without counters; the struct ends here, after four cache lines
+	counters     *[]*atomic.Int64 // the counters of s, or nil; the struct ends here, after four cache lines
 }
 
 // history holds the past of a Statistic: totals, the window of buckets, and the records of sealed seconds.
 type history struct {
 	total        Counts             // counts of all buckets before the open bucket
 	inFlightTime callTime           // call-seconds of all seconds before the open second
-	rtSum        time.Duration      // the same as total.RTSum, but it wraps at the largest int64; for inFlightAge
+	rtSum        time.Duration      // total.RTSum, except that it wraps at the largest int64; for inFlightAge
 	window       leap.Array[Counts] // past buckets
 	windowPasses int64              // passes in the second window, without the open bucket
 	occupied     int64              // OccupiedPass of the open bucket

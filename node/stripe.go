@@ -34,7 +34,7 @@ type stripe struct {
 	exited         uint32        // number of exits; wraps
 	maxInFlight    int32         // maximum in flight in the open second; updated by exits
 	length         atomic.Int32  // length of the open bucket in nanoseconds; changes together with end
-	pageNo         int16         // index of page
+	pageNo         int16         // number of the page to which page points
 	needsRebalance bool          // goroutines often find mu locked; set by noteContention
 	split          bool          // response times are also counted by code; see SplitByCode
 
@@ -42,7 +42,7 @@ type stripe struct {
 
 	enteredAtStart  uint64        // value of entered at the start of the open bucket
 	inFlightAtStart int32         // calls in flight at the start of the open bucket
-	reported        uint32        // calls in flight that the stripe has reported to the counters of the statistic
+	reported        uint32        // number that the stripe has reported to the counters; see SetCounters
 	lateEntry       time.Duration // upper bound of the call-seconds from late entries and slewing; see minConcurrency
 	contended       uint16        // how often goroutines found mu locked since the last resetContention
 	backoff         uint8         // number of doublings of the threshold for contended

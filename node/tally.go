@@ -90,9 +90,8 @@ func (st *stripe) enterLocked(now leap.Reading) {
 	st.entered.Add(entryWord(at))
 }
 
-// addInFlight adds n calls that are in flight since the reading begin and count no passes. The call word is not
-// changed, because an addition to it would also count passes. Instead, addInFlight lowers the number of exits. mu must
-// be held.
+// addInFlight adds n calls to the calls in flight, from the reading begin on. These calls count no passes. An addition
+// to the call word would also count passes, so addInFlight lowers the number of exits instead. mu must be held.
 func (st *stripe) addInFlight(n int64, begin leap.Reading) {
 	st.exited -= uint32(n)
 	st.open.inFlightTime += n * int64(st.bucketEnd()-begin)

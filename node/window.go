@@ -14,7 +14,7 @@ type Window struct {
 	Counts
 	// Span is the length of the window, including the whole open bucket.
 	Span time.Duration
-	// Length is the length of a bucket.
+	// Length is the length of a bucket. The buckets of the minute window are seconds.
 	Length time.Duration
 	// MaxComplete is the highest number of completions in a bucket.
 	MaxComplete int64
