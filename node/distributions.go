@@ -9,7 +9,7 @@ import (
 
 // Histogram sets h to the histogram of the response times in the sealed seconds with indexes in [from, to), and returns
 // true. Histogram returns false if one of these seconds is not sealed, or if its histogram is no longer kept (see
-// [Options].Histograms). In this case h contains only the seconds whose histograms are available.
+// [Options].Histograms). In this case h contains only the histograms that the leaves of the view still keep.
 func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	h.reset(v.config.layout)
 	open := v.config.openSecond()
@@ -91,7 +91,8 @@ func (v *View) CountsBefore(index int64) (sum Counts, known bool) {
 
 // HistogramBefore sets h to the histogram of the response times that [View.CountsBefore] counts for the same index. It
 // returns false if the histogram of the second with this index or of a later second is no longer kept. Histograms are
-// kept for a shorter time than records.
+// kept for a shorter time than records. The minimum and maximum of h are 0, so h is for counts by bound, not for
+// [Histogram.Quantile].
 func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	h.reset(v.config.layout)
 	recent := make([]int64, len(h.cells))
