@@ -44,7 +44,8 @@ func BenchmarkUnaryClient(b *testing.B) {
 	}
 }
 
-// The result is the cost of the interceptor for a complete call, with both sides in this process.
+// The server and the client run in this process. The difference between counted and bare is the cost of the
+// interceptors of both for a complete call.
 func BenchmarkCall(b *testing.B) {
 	for name, c := range map[string]*collector.Collector{"bare": nil, "counted": newCollector(b, collector.Options{})} {
 		conn := dial(b, serve(b, nil, inServer(c)...), inClient(c)...)

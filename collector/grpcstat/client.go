@@ -79,8 +79,8 @@ func StreamClient(c *collector.Collector, opts ...Option) grpc.StreamClientInter
 		s.single = !desc.ServerStreams
 		s.stopWait = context.AfterFunc(ctx, func() { s.endInBackground(status.FromContextError(ctx.Err()).Err()) })
 		// If the caller no longer reads the stream, the call ends when the connection is closed. gRPC calls the
-		// function below at the end of each attempt to send the call. While the connection is open, ignore the end of
-		// an attempt, because inner interceptors may start another attempt.
+		// function of OnFinish at the end of each attempt to send the call. While the connection is open, ignore the
+		// end of an attempt, because inner interceptors may start another attempt.
 		opts = append(slices.Clip(opts), grpc.OnFinish(func(err error) {
 			if cc.GetState() == connectivity.Shutdown {
 				s.stopWait()
@@ -105,7 +105,7 @@ type clientStream struct {
 	*options
 	entry    *collector.Entry
 	single   bool        // the response is a single message
-	stopWait func() bool // cancels endInBackground for the end of the context
+	stopWait func() bool // stops waiting for the end of the context; made by context.AfterFunc
 }
 
 // end ends the call with err, and stops waiting for the end of the context. Only the first call of end has an effect.

@@ -89,7 +89,7 @@ func TestAStreamEndsOnce(t *testing.T) {
 	if err := stream.CloseSend(); err != nil {
 		t.Error(err)
 	}
-	flying(t, c, duplex, 1) // more messages may follow
+	flying(t, c, duplex, 1) // the call goes on, because the server may still send messages
 	for range 3 {
 		if _, err := stream.Recv(); err != io.EOF {
 			t.Error(err)
@@ -122,7 +122,7 @@ func TestEndedStreamsAreReleased(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		if gone.Value() != nil {
-			t.Errorf("%s is remembered", method)
+			t.Errorf("%s: the context keeps a reference to the stream", method)
 		}
 	}
 }
@@ -203,8 +203,8 @@ func TestACallThatCannotBeSent(t *testing.T) {
 	want(t, c, one(counts{pass: 4, exception: 2}))
 }
 
-// Streams end in all ways concurrently. When all streams have ended, all passes have completed, and no call is in
-// flight.
+// Streams end concurrently, by a timeout, a cancellation, a failed send, or without an error. When all streams have
+// ended, all passes have completed, and no call is in flight.
 func TestConcurrentStreamEnds(t *testing.T) {
 	server, client := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})
 	conn := dial(t, serve(t, nil, inServer(server)...), inClient(client)...)
@@ -221,7 +221,7 @@ func TestConcurrentStreamEnds(t *testing.T) {
 				}
 				_ = stream.Send(new(pb.StreamingOutputCallRequest))
 				switch rand.IntN(4) {
-				case 0: // ends by timeout
+				case 0: // the timeout ends the stream
 					time.AfterFunc(time.Second, cancel)
 					continue
 				case 1:
@@ -250,8 +250,8 @@ func TestConcurrentStreamEnds(t *testing.T) {
 	}
 }
 
-// Regression: a gateway that serves and calls the same method had a single resource for both, with twice the number of
-// calls.
+// Regression: a gateway that serves and calls the same method had a single resource for served and made calls, with
+// twice the number of calls.
 func TestAGatewayHasTwoResources(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	behind := dial(t, serve(t, nil), inClient(c)...)

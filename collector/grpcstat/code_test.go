@@ -47,7 +47,7 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 		md, _ := metadata.FromIncomingContext(ctx)
 		answer := md.Get("answer")[0]
 		if answer == "plain" {
-			return errors.New("no status") // Unknown
+			return errors.New("no status") // gRPC sends the code Unknown
 		}
 		code, err := strconv.Atoi(answer)
 		return errors.Join(err, status.Error(codes.Code(code), "as asked"))
@@ -60,7 +60,7 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(g), 2))
 			for range 100 {
-				answer := strconv.Itoa(random.IntN(18)) // 17 is no code
+				answer := strconv.Itoa(random.IntN(18)) // gRPC has no code 17
 				if random.IntN(20) == 0 {
 					answer = "plain"
 				}
@@ -141,7 +141,7 @@ func TestException(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code   codes.Code
 		opts   []grpcstat.Option
-		failed [2]bool // on the server, on the client
+		failed [2]bool // whether the call is an exception for the server and for the client
 	}{
 		"default": {codes.NotFound, nil, [2]bool{}},
 		"nil": {
@@ -221,7 +221,7 @@ func TestSkip(t *testing.T) {
 	for i, c := range sides {
 		want := map[string]int64{"OK": 2}
 		if i == 0 {
-			want["OK"] = 3 // the value in the client's context does not reach the server
+			want["OK"] = 3 // the server does not get the context value, and counts the skipped call
 		}
 		if got := answered(t, c); !maps.Equal(got, want) {
 			t.Errorf("side %d: %v, want %v", i, got, want)

@@ -28,27 +28,27 @@
 // A call is counted with its final code, under gRPC's name, such as NotFound. A refused call is a block and has no
 // code. A call that panicked has no code, because this package does not know which code the caller gets.
 //
-// A code is an exception if it means that the called service failed, and no exception if it is a statement about the
-// call:
+// A code is an exception if it means that the called service failed. A code is no exception if it only describes the
+// request, the data or the caller. The columns say whether a code is an exception for a server and for a client:
 //
-//	code                server  client
-//	OK                  no      no
+//	code                server  client  reason
+//	OK                  no      no      the call succeeded
 //	Canceled            no      no      the caller stopped waiting
 //	Unknown             yes     yes     unexpected error
-//	InvalidArgument     no      no      about the request
+//	InvalidArgument     no      no      describes the request
 //	DeadlineExceeded    yes     yes     the callee was too slow
-//	NotFound            no      no      about the data
-//	AlreadyExists       no      no      about the data
-//	PermissionDenied    no      no      about the caller
-//	ResourceExhausted   no      yes     a limit of the callee worked; the caller got no result
-//	FailedPrecondition  no      no      about the data
+//	NotFound            no      no      describes the data
+//	AlreadyExists       no      no      describes the data
+//	PermissionDenied    no      no      describes the caller
+//	ResourceExhausted   no      yes     the callee refused the call by a limit; the caller got no result
+//	FailedPrecondition  no      no      describes the data
 //	Aborted             no      no      two calls conflicted, and one was aborted
-//	OutOfRange          no      no      about the request
+//	OutOfRange          no      no      describes the request
 //	Unimplemented       yes     yes     caller and callee are incompatible
 //	Internal            yes     yes     the callee is broken
 //	Unavailable         yes     yes     the callee is unreachable or shutting down
 //	DataLoss            yes     yes     the callee is broken
-//	Unauthenticated     no      no      about the caller
+//	Unauthenticated     no      no      describes the caller
 //
 // Any other code is an exception. An error that is not a gRPC status has the code that gRPC gives it: Canceled or
 // DeadlineExceeded for context errors, Unknown for all other errors. [collector.Options].Exception can reject the
@@ -57,13 +57,13 @@
 // an error. [Skip] excludes calls that should not be counted, such as health checks.
 //
 // A handler that panics or calls runtime.Goexit ends its call with [collector.ErrPanicked]; the panic propagates. The
-// same is true for a panic in an inner interceptor or in a method of its stream. It is also true for a panic in a
-// method of the returned error, because grpcstat calls such methods to find the code. The function of [Origin] runs
-// before a call enters: if it panics, the call is not counted.
+// same is true for a panic in an inner interceptor, in a method of an inner interceptor's stream, and in a method of
+// the returned error. (grpcstat calls methods of the error to find the code.) The function of [Origin] runs before a
+// call enters: if it panics, the call is not counted.
 //
-// A client's stream can end in the background, when its context ends or its connection is closed. No caller can receive
-// a panic of [collector.Options].Exception or ExceptionClass at that time. grpcstat recovers the panic, and the call is
-// an exception.
+// A client's stream can end in the background, when its context ends or its connection is closed. A panic of
+// [collector.Options].Exception or ExceptionClass cannot propagate to a caller then. grpcstat therefore recovers the
+// panic, and counts the call as an exception.
 //
 // # Caveats
 //
@@ -80,7 +80,7 @@
 // in flight for a day. When the stream ends, its response time of a day affects the average of the resource.
 //
 // If a client neither reads a stream to its end nor cancels it, the stream stays in flight until its connection is
-// closed, because gRPC keeps it until then.
+// closed, because gRPC keeps the stream until then.
 //
 // Interceptors that retry make several calls out of one. Install the interceptors of this package inside of the
 // retrying interceptors to count each attempt, or outside of them to count one call. gRPC's built-in retries always

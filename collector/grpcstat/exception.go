@@ -30,7 +30,7 @@ func clientFailed(c codes.Code) bool { return c == codes.ResourceExhausted || se
 func (o *options) exit(entry *collector.Entry, err error) {
 	counted, code := collector.ErrPanicked, collector.Code{} // replaced when the methods of err return
 	defer func() { entry.ExitCode(counted, code) }()
-	if err == collector.ErrPanicked { // no response was sent
+	if err == collector.ErrPanicked { // a call that panicked has no code
 		return
 	}
 	s, ok := status.FromError(err)

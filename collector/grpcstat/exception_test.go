@@ -57,7 +57,7 @@ func TestExceptionsAreAsDocumented(t *testing.T) {
 			t.Errorf("%v is not in the table", code)
 		}
 		if !ok {
-			row = [2]bool{true, true} // not a valid code
+			row = [2]bool{true, true} // an invalid code is an exception
 		}
 		server, client := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})
 		handle := func(context.Context, string) error { return status.Error(code, "as asked") }

@@ -44,9 +44,9 @@ func Exception(is func(codes.Code) bool) Option {
 
 // Skip selects calls that are handled or made as if this package were not used, such as the calls of
 // grpc.health.v1.Health. Skipped calls are not counted, limits do not apply to them, and the calls that their handlers
-// make are outermost. The function runs first, with the full method of the call, and must be safe for concurrent use.
-// If it panics, the panic propagates. With several Skip options, a call is skipped if one of them selects it. (A filter
-// of OpenTelemetry is the opposite: it selects the calls to count.)
+// make are outermost. The function gets the full method of the call, and must be safe for concurrent use. It runs
+// before the function of [Origin]. If it panics, the panic propagates. With several Skip options, a call is skipped if
+// one of them selects it. (A filter of OpenTelemetry is the opposite: it selects the calls to count.)
 func Skip(which func(ctx context.Context, method string) bool) Option {
 	return func(o *options) { o.skip = append(o.skip, which) }
 }
@@ -63,8 +63,8 @@ func (o *options) skips(ctx context.Context, method string) bool {
 // [collector.Options].MaxOrigins limits how many names are counted separately. An empty name means no origin. If the
 // option is given several times, the last one wins.
 //
-// f gets the context that the outer interceptors have passed to this interceptor. If an interceptor adds the identity
-// of the caller to the context, and f needs it, install that interceptor outside of this one.
+// f gets the context that the outer interceptors have passed to this interceptor. If f needs an identity that another
+// interceptor adds to the context, install the other interceptor outside of this one.
 func Origin(f func(ctx context.Context) string) Option {
 	return func(o *options) { o.origin = f }
 }

@@ -35,8 +35,8 @@ func alone(f func()) (panicked any) {
 	return panicked
 }
 
-// brokenError is an error whose GRPCStatus calls end, which panics like a method of a nil pointer, or ends its
-// goroutine.
+// brokenError is an error whose method GRPCStatus calls the function end. This function panics, as a method of a nil
+// pointer does, or ends its goroutine.
 type brokenError struct{ end func() }
 
 func (e brokenError) Error() string { return "broken" }
@@ -93,7 +93,7 @@ func TestRegressionErrorsThatPanicExhaustedALimit(t *testing.T) {
 	}
 }
 
-// fakeServer is a server stream of which only the method Context works.
+// fakeServer is a server stream. Its only working method is Context.
 type fakeServer struct{ grpc.ServerStream }
 
 func (fakeServer) Context() context.Context { return context.Background() }
@@ -126,8 +126,8 @@ func openWith(
 	)
 }
 
-// Regression: a stream of an inner interceptor that panicked, for example for a message that cannot be encoded, left
-// its call in flight until the connection was closed.
+// Regression: if a method of an inner interceptor's stream panicked, for example for a message that cannot be encoded,
+// the call stayed in flight until the connection was closed.
 func TestRegressionStreamsThatPanicStayedInFlight(t *testing.T) {
 	for way, end := range ways {
 		broken := func() error { end(); return nil }
@@ -195,8 +195,8 @@ func TestRegressionAContextThatPanics(t *testing.T) {
 	}
 }
 
-// Regression: the deadline of an unread stream passed, and the function of Exception panicked. The panic ended the
-// process, because it happened in a goroutine of package context, where no caller can recover it.
+// Regression: after the deadline of an unread stream, a panic of Options.Exception or ExceptionClass ended the process.
+// It happened in a goroutine of package context, where no caller can recover the panic.
 func TestRegressionAnExceptionEndedTheProcess(t *testing.T) {
 	for way, end := range ways {
 		for _, place := range []string{"Exception", "ExceptionClass"} {

@@ -77,8 +77,8 @@ func (o *options) enter(ctx context.Context, method string) (context.Context, co
 	return o.c.Enter(ctx, method, with...)
 }
 
-// serverStream is a stream with the context that Enter returned, so that calls that the handler makes are nested below
-// the call of the stream.
+// serverStream is a stream with the context that Enter returned. Calls that the handler makes with this context are
+// nested below the call of the stream.
 type serverStream struct {
 	grpc.ServerStream
 	ctx context.Context

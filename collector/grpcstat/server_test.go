@@ -224,7 +224,7 @@ func TestAStreamIsInFlightUntilItsHandlerReturns(t *testing.T) {
 }
 
 func TestNilCollector(t *testing.T) {
-	asked := grpcstat.Origin(func(context.Context) string { t.Error("asked who calls"); return "" })
+	asked := grpcstat.Origin(func(context.Context) string { t.Error("the function of Origin ran"); return "" })
 	conn := dial(t, serve(t, nil, inServer(nil, asked)...), inClient(nil)...)
 	for _, method := range methods {
 		if err := call(t.Context(), conn, method); err != nil {

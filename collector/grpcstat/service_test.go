@@ -200,7 +200,8 @@ func one(n counts) map[string]counts {
 	return all
 }
 
-// counted returns the resource with the name of a method in c, for a server's or a client's calls.
+// counted returns the resource of c for the calls of a method. If c counts the calls of a client, the name of this
+// resource begins with "client ".
 func counted(c *collector.Collector, method string) *collector.Resource {
 	for _, r := range c.Resources() {
 		if r.Name() == "client "+method {

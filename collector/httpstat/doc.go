@@ -27,32 +27,33 @@
 //
 // If a handler panics before it writes a status, the request has no code: net/http closes the connection, and the
 // client gets no response. If the handler panics after it has written a status, the request has this status. The client
-// may not get it, because net/http holds back a short response that was not flushed. For middleware that recovers
-// panics and sends a status, use [Recovered].
+// may not get this status, because net/http holds back a short response that was not flushed. For middleware that
+// recovers panics and sends a status, use [Recovered].
 //
 // If the client hangs up before the response begins, the status is [StatusClientClosedRequest], 499 as in the log of
 // nginx. The status that the handler writes afterwards is ignored. If the response has begun before the client hangs
 // up, the request keeps the status of the response. A response begins with the first status, byte or flush of the
-// handler. There is one exception: on HTTP/1, the response to a request with a body begins when net/http sends its
-// header. net/http delays the header until two kilobytes are written, until a flush, or until the handler returns.
+// handler. There is one exception: on HTTP/1, the response to a request with a body begins when net/http sends the
+// header of the response. net/http delays the header until two kilobytes are written, until a flush, or until the
+// handler returns.
 //
 // httpstat recognizes that the client has hung up by the context of the request: net/http then cancels the context
 // without a cause. A service may cancel the contexts of its requests itself, for example the BaseContext of its server
-// at shutdown. The service should then pass a cause (context.WithCancelCause). Otherwise httpstat takes the clients of
-// these requests for clients that hung up.
+// at shutdown. The service should then pass a cause (context.WithCancelCause). Otherwise httpstat counts these requests
+// as if their clients had hung up.
 //
 // The response to a gRPC call has HTTP status 200, and the gRPC code in the field grpc-status of its trailers or its
 // header. A POST request is a gRPC call if its content type begins with application/grpc. A gRPC call is counted with
-// the gRPC code if the response has one. The documentation of package grpcstat lists the codes that are exceptions. The
-// statuses of [Exception] are exceptions for gRPC calls, too. gRPC-Web sends the trailers in the body, so only a code
-// in the header is visible.
+// the gRPC code if the response has one. The documentation of package grpcstat lists the codes that are exceptions. A
+// status for which [Exception] reports an exception makes a gRPC call an exception, too. gRPC-Web sends the trailers in
+// the body, so only a code in the header is visible.
 //
 // A status of 500 or more is an exception, for handlers and for [Transport], unless [Exception] changes this. A panic
-// of a handler is an exception, too, and propagates. This includes http.ErrAbortHandler, the panic that aborts a
-// response. http.ErrAbortHandler is no exception if the client has hung up.
+// of a handler is an exception, too, and propagates. The panic http.ErrAbortHandler, with which a handler aborts the
+// response, is an exception only if the client has not hung up.
 //
-// OpenTelemetry has the same rule for servers. For clients, it counts statuses of 400 and more as errors. To count them
-// as exceptions, use
+// OpenTelemetry counts statuses of 500 and more as errors of servers, and statuses of 400 and more as errors of
+// clients. To count statuses of 400 and more as exceptions, use
 //
 //	httpstat.Exception(func(status int) bool { return status >= 400 })
 //
@@ -73,19 +74,21 @@
 //
 // # Caveats
 //
-// A request that passes two handlers of this package is one inbound call. It counts for both resources; the inner
-// resource is nested below the outer resource. A sum over resources therefore contains the request twice.
+// A request that passes two handlers of this package is one inbound call, but counts for the resources of both
+// handlers. The resource of the inner handler is nested below the resource of the outer handler. A sum over resources
+// therefore contains the request twice.
 //
-// The recorded status is the status that the handler wrote. Outer middleware that replaces the response, as
-// http.TimeoutHandler does, is not visible. Install such middleware inside the handlers of this package.
+// The recorded status is the status that the handler wrote. If outer middleware replaces the response, as
+// http.TimeoutHandler does, httpstat does not see the status of the replacement. Install such middleware inside the
+// handlers of this package.
 //
 // # The handler's request and writer
 //
-// The handler gets a copy of the request. The context of the copy leads to the request's call, so calls that the
+// The handler gets a copy of the request. The context of the copy contains the request's call, so calls that the
 // handler makes with this context are nested below it. Outer middleware sees the original request, without this
-// context. The handler may set fields of the copy. When the handler returns or panics, these fields are copied back.
-// Outer middleware therefore sees the form, the pattern and the path values, and net/http deletes the files of an
-// upload.
+// context. The handler may set fields of the copy. When the handler returns or panics, these fields are copied back to
+// the original request. Outer middleware therefore sees the form, the pattern and the path values, and net/http deletes
+// the files of an upload.
 //
 // The ResponseWriter that handlers get implements http.Flusher, http.Hijacker, http.CloseNotifier, http.Pusher and
 // io.ReaderFrom exactly if the original ResponseWriter does. It also has the optional methods that

@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// earnedNames holds the earned names: a request of each such name has succeeded. An earned name is in use, or only
-// remembered:
+// earnedNames holds the names that are earned: for each of them, a request has succeeded. An earned name is in use, or
+// only remembered:
 //
 //	          first success                 no call for inUseSeconds
 //	unearned ---------------> earned, in use <----------------------> earned, remembered ---> evicted
@@ -67,7 +67,8 @@ func newEarnedNames(maxInUse int) *earnedNames {
 
 // lookup returns the name in b in the form of [collector.CleanName]. It also returns the entry of this name in byName,
 // or nil if the name is not earned. b is a name that pathTree.name has made. plain is the name before the path tree
-// replaced values by "*". It avoids an allocation: if b equals plain, lookup returns plain instead of a copy of b.
+// replaced values by "*". The parameter plain avoids an allocation: if b equals plain, lookup returns plain instead of
+// a copy of b.
 func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName) {
 	if x = e.byName[string(b)]; x != nil {
 		return x.Name, x
@@ -80,7 +81,7 @@ func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName
 }
 
 // use records a call of the earned name x by client at the time now, and returns the status of the name. x is nil for a
-// name that is not earned. If x is only remembered, use takes it into use again. If no more names can be in use, or the
+// name that is not earned. If x is only remembered, use puts x in use again. If no more names can be in use, or the
 // host of client has its share of them, use returns Unearned.
 func (e *earnedNames) use(x *earnedName, client string, now int64) NameStatus {
 	if x == nil {
@@ -110,8 +111,8 @@ func (e *earnedNames) earn(name, client string, now int64) {
 	e.byName[x.Name] = x
 }
 
-// activate takes the name x into use, for the host of client. It returns false if the host may not have one more name
-// in use.
+// activate puts the name x in use, for the host of client. It returns false if the host may not have one more name in
+// use.
 func (e *earnedNames) activate(x *earnedName, client string, now int64) bool {
 	address := clientip.OfAddress(client)
 	// expire scans all names, so call it only if the host would be refused without it.
@@ -177,7 +178,7 @@ func (e *earnedNames) evict() {
 		return cmp.Or(cmp.Compare(a.Last, b.Last), cmp.Compare(a.Calls, b.Calls), cmp.Compare(a.Name, b.Name))
 	})
 	e.evictions++
-	for _, x := range idle[:e.maxInUse] { // at most a tenth of the names is in use, so enough are idle
+	for _, x := range idle[:e.maxInUse] { // at most a tenth of the names is in use; all others are in idle
 		delete(e.byName, x.Name)
 	}
 }

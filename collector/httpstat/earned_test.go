@@ -41,7 +41,7 @@ func TestNamesAreInUseForTenMinutes(t *testing.T) {
 	}
 }
 
-// If the clock goes back, a name stays in use for just as long.
+// A call after the clock has gone back does not shorten the time for which its name stays in use.
 func TestClockThatGoesBackKeepsNamesInUse(t *testing.T) {
 	n, now := newTestNames(t)
 	begin := *now
@@ -55,8 +55,8 @@ func TestClockThatGoesBackKeepsNamesInUse(t *testing.T) {
 	}
 }
 
-// Load lowers a number of calls that could overflow, and a time of the last call in the future, which would keep the
-// name forever.
+// Load lowers two saved values: a number of calls that could overflow, and a time of the last call that is in the
+// future, because Names would keep such a name forever.
 func TestLoadBoundsSavedValues(t *testing.T) {
 	n, now := newTestNames(t)
 	path := filepath.Join(t.TempDir(), "names.json")
@@ -73,8 +73,8 @@ func TestLoadBoundsSavedValues(t *testing.T) {
 	}
 }
 
-// A successful call can give a value of its path its own name again. The call itself still counts for its earlier name
-// with "*", so the earlier name stays in use.
+// After a successful call, a value of its path may appear in names again. The call itself still counts for the earlier
+// name with "*", so the earlier name stays in use.
 func TestPromotedCallUsesTheNameBefore(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	n, err := NewNames(NamesOptions{MaxValues: 1, Now: func() time.Time { return now }})

@@ -18,8 +18,7 @@ func (e grpcError) Error() string {
 	return "httpstat: gRPC status " + collector.GRPCCode(uint32(e)).String()
 }
 
-// grpcUnknown is the code UNKNOWN. gRPC clients also take a call for UNKNOWN if the value of Grpc-Status is not a
-// number.
+// grpcUnknown is the code UNKNOWN. gRPC clients also use this code if the value of Grpc-Status is not a number.
 const grpcUnknown = 2
 
 // isGRPC reports whether a request is a gRPC call.

@@ -14,15 +14,15 @@ const Unmatched = "unmatched"
 const DefaultEntrance = "http"
 
 // StatusError is the error of a call whose status is an exception (see [Exception]). Its value is the status.
-// [collector.Options].Exception receives it.
+// [collector.Options].Exception receives this error.
 type StatusError int
 
 func (e StatusError) Error() string { return fmt.Sprintf("httpstat: status %d", int(e)) }
 
 // Mux counts the requests to mux under the pattern that they match, such as "GET /users/{id}". The handler of a pattern
 // can be another ServeMux. Mux then uses the inner pattern, with the prefix of [StripPrefix] in front. If the inner
-// ServeMux is wrapped by Mux, too, both handlers count the request: in the call tree, the inner resource is below the
-// outer resource, and the request is one inbound call.
+// ServeMux is wrapped by Mux, too, both handlers that Mux has returned count the request: in the call tree, the inner
+// resource is below the outer resource, and the request is one inbound call.
 //
 // Mux routes each request twice, because it needs the pattern before the handler runs. A nil Collector counts nothing.
 func Mux(c *collector.Collector, mux *http.ServeMux, opts ...Option) http.Handler {
@@ -95,11 +95,11 @@ func (m *Middleware) ServeInner(
 // serve implements Serve and ServeInner. The order of its steps guarantees that each call that enters also exits,
 // exactly once:
 //
-//  1. Options: trace, origin, Names.decide. They call functions that the user has set. If such a function panics,
+//  1. Options: trace, origin and Names.decide call functions that the user has set. If such a function panics,
 //     nothing is counted.
 //  2. Enter: check limits, pass. A refused request ends here, with the handler of Refused.
 //  3. Wrap: record wraps inner to record the status, and lend copies the request.
-//  4. Handle: handle runs next, and ends the call even if next panics.
+//  4. Handle: handle runs the handler next, and ends the call even if next panics.
 //  5. Learn: Names.Learn records the status, but only if next has returned.
 //
 // The response to a refused request goes to w. The response of next goes to inner, through the wrapper that records the
@@ -130,34 +130,33 @@ func (m *Middleware) serve(
 	if m.names != nil {
 		resource, opts, learn = m.names.decide(m.c, resource, r, opts)
 	}
-	// All functions of the options have run before Enter. A function that panics or blocks therefore leaves no call in
-	// flight.
+	// The functions of all options except Exception have run before Enter. If one of them panics or blocks, it leaves
+	// no call in flight.
 	ctx, e, err := m.c.Enter(r.Context(), resource, opts...)
 	if err != nil {
 		m.refused.ServeHTTP(w, r)
 		return false
 	}
-	recorder, wrapped := record(inner, r)
+	recorder, rw := record(inner, r)
 	recorder.lend(r, ctx)
-	m.handle(&e, trace, next, recorder, wrapped, r)
+	m.handle(&e, trace, next, recorder, rw, r)
 	if learn != nil {
 		learn(int(recorder.status))
 	}
 	return true
 }
 
-// record returns the writer w, which records the response to r that goes to the ResponseWriter to. It also returns
-// wrapped, the ResponseWriter for the handler. The handler of an HTTP/1 request with a body gets net/http's own writer,
-// see [serverFields].
-func record(to http.ResponseWriter, r *http.Request) (w *writer, wrapped http.ResponseWriter) {
+// record returns the ResponseWriter rw for the handler of r, and the writer w that records the status of the response.
+// rw writes to target. The handler of an HTTP/1 request with a body gets net/http's own writer, see [serverFields].
+func record(target http.ResponseWriter, r *http.Request) (w *writer, rw http.ResponseWriter) {
 	if r.Body != nil && r.Body != http.NoBody {
-		if fieldsOf(to) != nil {
-			return &writer{to: to, own: true}, to
+		if fieldsOf(target) != nil {
+			return &writer{target: target, own: true}, target
 		}
 	}
-	w, wrapped = wrap(to)
-	w.to = to
-	return w, wrapped
+	w, rw = wrap(target)
+	w.target = target
+	return w, rw
 }
 
 // tooMany responds to a refused request. A limit on QPS has quota again after a second at the latest, so the field

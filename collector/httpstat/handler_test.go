@@ -185,10 +185,10 @@ func TestRouteAndHandler(t *testing.T) {
 func TestNilCollectorOnlyServes(t *testing.T) {
 	mux := routes()
 	if h := httpstat.Mux(nil, mux); h != http.Handler(mux) {
-		t.Error("Mux wraps for nothing")
+		t.Error("Mux wraps the handler although the Collector is nil")
 	}
 	if h := httpstat.Route(nil, "x", mux); h != http.Handler(mux) {
-		t.Error("Route wraps for nothing")
+		t.Error("Route wraps the handler although the Collector is nil")
 	}
 }
 
@@ -350,7 +350,7 @@ func TestTrace(t *testing.T) {
 	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
 	for header, want := range map[string]string{
 		"00-" + id + "-00f067aa0ba902b7-01":        id,
-		"00-" + id + "-00f067aa0ba902b7-00":        "", // not recorded
+		"00-" + id + "-00f067aa0ba902b7-00":        "", // the flags do not mark the trace as recorded
 		"01-" + id + "-00f067aa0ba902b7-03-future": id,
 		"":                                      "",
 		"00-" + id:                              "",

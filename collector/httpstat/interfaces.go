@@ -30,26 +30,26 @@ type abilities struct {
 	has int
 }
 
-// abilitiesOf returns the bits of the optional interfaces that a ResponseWriter has.
-func abilitiesOf(to http.ResponseWriter) int {
-	t, known := reflect.TypeOf(to), knownAbilities.Load()
+// abilitiesOf returns the bits of the optional interfaces of w.
+func abilitiesOf(w http.ResponseWriter) int {
+	t, known := reflect.TypeOf(w), knownAbilities.Load()
 	if known != nil && known.of == t {
 		return known.has
 	}
 	has := 0
-	if _, ok := to.(http.Flusher); ok {
+	if _, ok := w.(http.Flusher); ok {
 		has |= flushes
 	}
-	if _, ok := to.(http.Hijacker); ok {
+	if _, ok := w.(http.Hijacker); ok {
 		has |= hijacks
 	}
-	if _, ok := to.(httpCloseNotifier); ok {
+	if _, ok := w.(httpCloseNotifier); ok {
 		has |= notifies
 	}
-	if _, ok := to.(http.Pusher); ok {
+	if _, ok := w.(http.Pusher); ok {
 		has |= pushes
 	}
-	if _, ok := to.(io.ReaderFrom); ok {
+	if _, ok := w.(io.ReaderFrom); ok {
 		has |= reads
 	}
 	if known == nil {
@@ -58,12 +58,11 @@ func abilitiesOf(to http.ResponseWriter) int {
 	return has
 }
 
-// wrap returns a ResponseWriter, called wrapped, and its part w. wrapped writes to target, and w records the response.
-// wrapped has the same optional interfaces as target, because handlers may behave differently if an interface is
-// missing or added. Each combination of interfaces needs its own struct type, which gets its methods from its embedded
-// fields. The first field is the writer w, and all other fields point to it. A single allocation therefore contains
-// both w and wrapped.
-func wrap(target http.ResponseWriter) (w *writer, wrapped http.ResponseWriter) {
+// wrap returns the ResponseWriter rw, which writes to target and records the response. rw has the same optional
+// interfaces as target, because handlers may behave differently if an interface is missing or added. Each combination
+// of interfaces needs its own struct type, which gets its methods from its embedded fields. The first field is the
+// writer w, and all other fields point to w. A single allocation therefore contains both w and rw.
+func wrap(target http.ResponseWriter) (w *writer, rw http.ResponseWriter) {
 	switch abilitiesOf(target) {
 	case flushes:
 		x := new(struct {

@@ -21,7 +21,7 @@ func (everything) CloseNotify() <-chan bool                     { return make(ch
 func (everything) Push(string, *http.PushOptions) error         { return errReached }
 func (everything) ReadFrom(io.Reader) (int64, error)            { return 0, errReached }
 
-// errorFlusher is an http.Flusher with the method that http.ResponseController prefers.
+// errorFlusher is an http.Flusher with the method FlushError, which http.ResponseController prefers to Flush.
 type errorFlusher interface {
 	http.Flusher
 	FlushError() error

@@ -161,7 +161,7 @@ func TestTransport(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 		if n := c.Resource(path).InFlight(); n != 0 {
-			t.Errorf("%s: %d in flight after it was read", path, n)
+			t.Errorf("%s: %d in flight after the response was read", path, n)
 		}
 		resp.Body.Close()
 	}
@@ -170,7 +170,7 @@ func TestTransport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := c.Resource("/wait").InFlight(); n != 1 {
-		t.Errorf("%d in flight before it was read", n)
+		t.Errorf("%d in flight before the response was read", n)
 	}
 	close(release)
 	resp.Body.Close()
@@ -235,6 +235,6 @@ func TestTransportNames(t *testing.T) {
 		},
 	)
 	if httpstat.Transport(nil, nil, nil) != http.DefaultTransport {
-		t.Error("a nil Collector is in the way")
+		t.Error("Transport wraps the RoundTripper although the Collector is nil")
 	}
 }

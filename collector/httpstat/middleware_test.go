@@ -27,7 +27,8 @@ func recoverer(next http.Handler) http.Handler {
 	})
 }
 
-// Without Recovered, a request has no code if its handler panics and outer middleware responds with 500.
+// With the option Recovered(500), a request has the code 500 if its handler panics and outer middleware responds with
+// 500. If middleware inside of httpstat recovers the panic, the request has this code without the option.
 func TestRecovered(t *testing.T) {
 	for _, tc := range []struct {
 		handler string

@@ -29,7 +29,7 @@ func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 		mock   http.Response
 		none   bool
 		err    error
-		want   string // expected counts
+		want   string // expected number of exceptions
 	}{
 		"no body":              {mock: http.Response{StatusCode: 200}, want: "0 exception"},
 		"no body of a failure": {mock: http.Response{StatusCode: 500}, want: "1 exception"},
@@ -38,10 +38,10 @@ func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 			method: "HEAD", mock: http.Response{StatusCode: 200, ContentLength: 3},
 			want: "0 exception",
 		},
-		"NoBody":   {mock: http.Response{StatusCode: 200, Body: http.NoBody}, want: "0 exception"},
-		"nothing":  {none: true, want: "1 exception"},
-		"both":     {mock: http.Response{StatusCode: 200}, err: errDown, want: "1 exception"},
-		"an error": {none: true, err: errDown, want: "1 exception"},
+		"NoBody":                   {mock: http.Response{StatusCode: 200, Body: http.NoBody}, want: "0 exception"},
+		"no response and no error": {none: true, want: "1 exception"},
+		"a response and an error":  {mock: http.Response{StatusCode: 200}, err: errDown, want: "1 exception"},
+		"an error alone":           {none: true, err: errDown, want: "1 exception"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mock := roundTrip(func(*http.Request) (*http.Response, error) {
@@ -80,8 +80,8 @@ type brokenBody struct{ read, close func() }
 func (b brokenBody) Read([]byte) (int, error) { b.read(); return 0, io.EOF }
 func (b brokenBody) Close() error             { b.close(); return nil }
 
-// Regression: a body that panicked in Close left its call in flight. A body that panicked in Read did the same if the
-// caller did not close the body.
+// Regression: a body that panicked in Close left its call in flight. A body that panicked in Read left its call in
+// flight, too, if the caller did not close the body.
 func TestRegressionBodiesThatPanicStayedInFlight(t *testing.T) {
 	nothing := func() {}
 	for way, end := range ways {

@@ -24,8 +24,8 @@ type NamesOptions struct {
 	Given []string
 	// MaxNames is the maximum number of earned names in use, [DefaultMaxNames] if zero. Set MaxNames to the maximum
 	// number of resources of the Collector. A name stays in use until [collector.DefaultHistory] has passed since its
-	// last call. Afterwards it is no longer in use, but stays earned: Names keeps up to ten times MaxNames earned names
-	// in all.
+	// last call. Afterwards the name is no longer in use, but stays earned: Names keeps up to ten times MaxNames earned
+	// names in all.
 	MaxNames int
 	// MaxValues is the maximum number of different values of one path segment in names, [DefaultMaxValues] if zero.
 	// Names have "*" instead of all other values of the segment.
@@ -64,12 +64,12 @@ const (
 // values with the most calls are kept: a new value replaces the kept value with the fewest calls once the new value has
 // more than twice as many calls.
 //
-// Neither rule lets a call bypass a limit. If a limit matches the full name of a call and not its name with "*", the
+// Names does not let a call bypass a limit. If a limit matches the full name of a call and not its name with "*", the
 // call keeps its full name. Limits check an unearned name unchanged, although its calls are counted as [Unmatched].
 //
-// At most MaxNames names are in use. A host (an IP address or an IPv6 /64) can earn a further name only if fewer names
-// are in use. In addition, the host must have fewer names in use than can still be added, or fewer than eight. A single
-// host therefore gets at most half of MaxNames names, or eight if that is more.
+// At most MaxNames names are in use. A host (an IP address or an IPv6 /64) can earn a further name only if fewer than
+// MaxNames names are in use. In addition, the host must have fewer names in use than can still be added, or fewer than
+// eight. A single host therefore gets at most half of MaxNames names, or eight if that is more.
 //
 // Create a Names with [NewNames]. It is safe for concurrent use. Decisions depend only on the calls, their order and
 // the time. The memory is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision takes a lock,
@@ -91,7 +91,7 @@ type Names struct {
 	paths  *pathTree
 	earned *earnedNames
 
-	saveMu sync.Mutex // held by Save, because it always writes the same temporary file
+	saveMu sync.Mutex // held by Save, because all calls of Save write the same temporary file
 }
 
 // NewNames returns a Names with the given options. The error lists every option that is out of range.
@@ -125,7 +125,7 @@ func NewNames(o NamesOptions) (*Names, error) {
 
 // Name returns the name under which a call is counted and limited, and the status s of this name. The plain name is the
 // name that [PathName] makes: a method and a path. The client is an address with or without a port, or empty if
-// unknown. If the status is Unearned, limits apply to the call by the returned name. The call itself is counted as
+// unknown. If the status is Unearned, the limits of the returned name apply to the call. The call itself is counted as
 // [Unmatched], unless the Collector has a resource of this name; see [collector.FallbackResource].
 func (n *Names) Name(plain, client string) (name string, s NameStatus) {
 	if n.given[plain] {
@@ -170,7 +170,8 @@ type NameCache struct {
 
 // Observe combines Name and Learn for a call that has ended, such as a call in a log. It stores the result in cache,
 // unless cache is nil. Later calls of Observe with the same plain name and cache take a tenth of the time. The cache
-// becomes invalid when the name for any plain name may have changed; the next call of Observe then fills it again.
+// becomes invalid when Name may return another name for any plain name. The next call of Observe then fills the cache
+// again.
 func (n *Names) Observe(plain, client string, status int, cache *NameCache) (name string, s NameStatus) {
 	if !Success(status) {
 		return n.Name(plain, client)
@@ -184,23 +185,23 @@ func (n *Names) Observe(plain, client string, status int, cache *NameCache) (nam
 	if n.given[plain] {
 		return plain, Given
 	}
-	// Return the name from before this call, even if the success of the call changes the name.
+	// Return the name that plain had before this call, even if the success of the call changes the name.
 	var b [pathSize]byte
-	learned, before := n.paths.learn(b[:0], plain)
-	after, x := n.earned.lookup(learned, plain)
-	name, was := after, x
-	if before != nil {
-		name, was = n.earned.lookup(before, plain)
+	learned, previous := n.paths.learn(b[:0], plain)
+	newName, x := n.earned.lookup(learned, plain)
+	name, used := newName, x
+	if previous != nil {
+		name, used = n.earned.lookup(previous, plain)
 	}
-	s = n.earned.use(was, client, n.opts.Now().Unix())
-	n.earn(x, after, client)
+	s = n.earned.use(used, client, n.opts.Now().Unix())
+	n.earn(x, newName, client)
 	if cache != nil && x != nil {
 		*cache = NameCache{x, append(cache.nodes[:0], n.paths.path...), n.changes()}
 	}
 	return name, s
 }
 
-// changes returns a number that increases whenever the name for some plain name may have changed.
+// changes returns a number that increases whenever Name may return another name for some plain name.
 func (n *Names) changes() int { return n.paths.changes + n.earned.evictions }
 
 // earn counts a successful call of a name by client. x is the entry of the name in earnedNames. If x is nil, the name

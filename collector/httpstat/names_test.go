@@ -68,8 +68,8 @@ func TestNamesAreEarnedBySuccess(t *testing.T) {
 // oracle is a simple model of Names: all counts are exact, and the number of paths and names is not bounded.
 type oracle struct {
 	most   int
-	places map[string]map[string]int // calls of tracked values; the keys are the path before the value, and the value
-	missed map[string]int            // calls of values that are not tracked, by path
+	places map[string]map[string]int // calls of tracked values, by the path before the value, and by the value
+	missed map[string]int            // calls of values that are not tracked, by the path with the value
 	order  map[string]int
 	earned map[string]bool
 }
@@ -150,7 +150,7 @@ func TestNamesOracle(t *testing.T) {
 			want := o.name(plain, false)
 			want += map[bool]string{true: " earned", false: " unearned"}[o.earned[want]]
 			got := call(n, plain, "", status)
-			name, s := again.Observe(plain, "", status, found[plain]) // must return the same as Name
+			name, s := again.Observe(plain, "", status, found[plain]) // must equal the result of call
 			if found[plain] == nil && r.IntN(2) == 0 {
 				found[plain] = new(httpstat.NameCache)
 			}
@@ -164,8 +164,8 @@ func TestNamesOracle(t *testing.T) {
 	}
 }
 
-// Observe returns the same names as Name, followed by Learn, whatever its cache holds. During the test, names become
-// idle and are evicted, hosts appear and disappear, and all counts are halved.
+// Observe returns the same names as Name followed by Learn, whatever the cache of Observe holds. During the test, names
+// become idle and are evicted, hosts appear and disappear, and all counts are halved.
 func TestCombinedCallEqualsNameAndLearn(t *testing.T) {
 	for seed, values := range []int{2, 10, 100} {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
@@ -175,7 +175,7 @@ func TestCombinedCallEqualsNameAndLearn(t *testing.T) {
 		found := map[string]*httpstat.NameCache{}
 		wide := 2 + r.ExpFloat64()*100
 		for i := range 100_000 {
-			if r.IntN(1000) == 0 { // use other paths and a later time from here on, so that some names become idle
+			if r.IntN(1000) == 0 { // continue with other paths and a later time, so that some names become idle
 				clock.at = clock.at.Add(time.Duration(r.IntN(int(collector.DefaultHistory))))
 				clock2.at = clock.at
 				wide = 2 + r.ExpFloat64()*float64(r.IntN(1000))
@@ -219,7 +219,7 @@ func TestEvictedNamesAreEarnedAgain(t *testing.T) {
 	}
 	c.at = c.at.Add(collector.DefaultHistory + 2*time.Minute)
 	if _, s := n.Observe("GET /a", "", 200, &found); s != httpstat.Unearned {
-		t.Errorf("it is %v", s)
+		t.Errorf("GET /a is %v", s)
 	}
 }
 
@@ -237,8 +237,8 @@ func saved(t *testing.T, n *httpstat.Names) string {
 	return string(b)
 }
 
-// checkValues fails the test if more than most values at one position of the paths have their own names.
-func checkValues(t *testing.T, n *httpstat.Names, plains []string, most int) {
+// checkValues fails the test if more than maxValues values at one position of the paths have their own names.
+func checkValues(t *testing.T, n *httpstat.Names, plains []string, maxValues int) {
 	t.Helper()
 	at := map[string]map[string]bool{}
 	for _, plain := range plains {
@@ -258,7 +258,7 @@ func checkValues(t *testing.T, n *httpstat.Names, plains []string, most int) {
 		}
 	}
 	for place, values := range at {
-		if len(values) > most {
+		if len(values) > maxValues {
 			t.Errorf("%d values at %q: %v", len(values), place, values)
 		}
 	}
@@ -292,8 +292,8 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// A single-page application responds to every path with success. The paths that users call often get their own names
-// even if they appear late, and ten million invented paths share one name.
+// A single-page application responds to every path with success. Paths with many calls get their own names, even if
+// their first call comes late. The 300,000 invented paths earn at most 100 names together with these paths.
 func TestBusyValuesKeepNames(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{})
 	late := 0
@@ -352,7 +352,7 @@ func TestHostsShareNames(t *testing.T) {
 	if metric(n, "refused_names_total") == 0 {
 		t.Error("nobody is refused")
 	}
-	c.at = c.at.Add(10*time.Minute + time.Second) // names without a call are no longer in use, and free their slots
+	c.at = c.at.Add(10*time.Minute + time.Second) // names without a call for ten minutes free their slots
 	for i := range 45 {
 		call(n, fmt.Sprintf("GET /new%d", i), "192.0.2.1", 200)
 		if _, s := n.Name(fmt.Sprintf("GET /new%d", i), ""); s != httpstat.Earned {
@@ -360,7 +360,7 @@ func TestHostsShareNames(t *testing.T) {
 		}
 	}
 	if _, s := n.Name("GET /shop1", ""); s != httpstat.Earned {
-		t.Error("a job that comes once a day has lost its name")
+		t.Error("GET /shop1 is no longer earned")
 	}
 }
 
@@ -428,10 +428,10 @@ func TestUnreadableNamesFile(t *testing.T) {
 	n, _ := newNames(t, httpstat.NamesOptions{})
 	dir := t.TempDir()
 	if err := n.Load(dir); err == nil {
-		t.Error("a directory is a file")
+		t.Error("Load returns no error for a directory")
 	}
 	if err := n.Save(filepath.Join(dir, "x", "y")); err == nil {
-		t.Error("it saves where there is no directory")
+		t.Error("Save returns no error for a file in a missing directory")
 	}
 	long := strings.Repeat("x", 500)
 	list := `[{"name":"GET /` + long + `"},{"name":""},{"name":"` + httpstat.Unmatched + `"},` +
@@ -459,8 +459,8 @@ func TestNamesOptionsValidation(t *testing.T) {
 	}
 }
 
-// A path without a successful response counts only as unmatched. The first success earns the name, and limits then
-// apply to its own resource. A response 429 that httpstat itself sends earns nothing.
+// A path without a successful response counts only as unmatched. The first success earns the name: further calls count
+// for a resource of this name. A response 429 that httpstat itself sends earns nothing.
 func TestEarn(t *testing.T) {
 	c := newCollector(t)
 	if err := c.SetLimits([]collector.Limit{
@@ -602,8 +602,8 @@ func BenchmarkNames(b *testing.B) {
 	}
 }
 
-// Regression: a scanner earned a few names every ten minutes, and then used all of these names at the same time. A name
-// that is used again after it was idle now also needs a free place in the share of its host.
+// Regression: a scanner earned a few names every ten minutes, and then used all of these names at the same time. Since
+// then, an idle name that is used again also needs a free slot in the share of its host.
 func TestIdleNamesNeedAFreeShareAgain(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
 	scan := func(i int) { call(n, fmt.Sprintf("GET /s%d", i), "192.0.2.66", 200) }

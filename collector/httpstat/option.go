@@ -21,7 +21,7 @@ type settings struct {
 	entrance  string
 	refused   http.Handler
 	trace     func(*http.Request) string
-	recovered int // status of a panic; 0 means no code
+	recovered int // status of a request whose handler panicked; 0 means no code
 	exception func(status int) bool
 	skip      []func(*http.Request) bool
 	names     *Names
@@ -85,7 +85,7 @@ func OriginHeader(name string) Option {
 
 // Earn makes n decide which names become resources: a name must be earned, see [Names]. Use it if the name function
 // makes names from requests, as the function of [PathName] does. Calls of unearned names are counted as [Unmatched],
-// but limited by their own name. Earn is not useful with [Mux] and [Route], whose names come from code.
+// but limits apply to their own name. Earn is not useful with [Mux] and [Route], whose names come from code.
 func Earn(n *Names) Option { return func(s *settings) { s.names = n } }
 
 // Entrance sets the entrance of the requests; the default is [DefaultEntrance]. A service with several listeners, such

@@ -12,9 +12,9 @@ const StatusClientClosedRequest = 499
 
 // handle runs the handler next, and then ends the call e with the status and the error that settle determines.
 func (m *Middleware) handle(
-	e *collector.Entry, trace string, next http.Handler, w *writer, wrapped http.ResponseWriter, r *http.Request,
+	e *collector.Entry, trace string, next http.Handler, w *writer, rw http.ResponseWriter, r *http.Request,
 ) {
-	err := collector.ErrPanicked // unless settle returns
+	err := collector.ErrPanicked // settle may replace this error
 	var code collector.Code
 	defer func() {
 		if trace == "" {
@@ -30,27 +30,28 @@ func (m *Middleware) handle(
 		// Recover a panic only if settle needs the value of the panic. The deferred call of panic below then panics
 		// again with the same value.
 		if !returned && (m.recovered != 0 || hungUp(w.ctx)) {
-			if reason = recover(); reason != nil { // nil after runtime.Goexit
+			if reason = recover(); reason != nil { // recover returns nil after runtime.Goexit
 				defer panic(reason)
 			}
 		}
 		m.settle(w, returned, reason, &err, &code)
 	}()
-	next.ServeHTTP(wrapped, &w.request)
+	next.ServeHTTP(rw, &w.request)
 	returned = true
 }
 
 // settle determines the final status, and the code and the error of the call. reason is the value of the handler's
 // panic if handle has recovered it. Otherwise reason is nil.
 //
-//	handler                         status                                       error
-//	returned                        499 if the response is late, otherwise the   error of the status,
-//	                                written status, or 200 if none was written   or of the gRPC code
-//	aborted after a hang-up         the same, but 499 if none was written        the same
-//	panicked in another way         the written status, or the status of the     ErrPanicked
-//	                                option Recovered if none was written
+//	handler                     status, if one was written   status, if none was written   error
+//	returned                    the written status           200                           of the status or gRPC code
+//	aborted after a hang-up     the written status           499                           of the status or gRPC code
+//	aborted without a hang-up   the written status           none                          ErrPanicked
+//	called runtime.Goexit       the written status           none                          ErrPanicked
+//	panicked in another way     the written status           of the option Recovered       ErrPanicked
 //
-// A response is late if the client had hung up before the response began.
+// To abort is to panic with http.ErrAbortHandler. In the first two rows the status is 499 if the response is late: the
+// client had hung up before the response began.
 func (m *Middleware) settle(w *writer, returned bool, reason any, err *error, code *collector.Code) {
 	if w.own {
 		w.read()
@@ -74,13 +75,13 @@ func (m *Middleware) settle(w *writer, returned bool, reason any, err *error, co
 		return
 	}
 	if w.status == http.StatusOK && isGRPC(&w.request) {
-		if n, ok := grpcStatus(w.to.Header()); ok {
+		if n, ok := grpcStatus(w.target.Header()); ok {
 			*code = collector.GRPCCode(n)
 			if *err = grpcFailure(n, false); *err != nil {
 				return
 			}
 		}
 	}
-	*err = collector.ErrPanicked // unless failure returns
+	*err = collector.ErrPanicked // replaced when failure returns
 	*err = m.failure(int(w.status))
 }

@@ -32,7 +32,7 @@ func TestClientThatHangsUp(t *testing.T) {
 	flush := func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 	for _, tc := range []struct {
 		name   string
-		begins bool // before the client hangs up
+		begins bool // the response begins before the client hangs up
 		handle func(w http.ResponseWriter)
 		want   map[string]int64
 	}{

@@ -50,20 +50,20 @@ func Method(m string) string {
 	}
 }
 
-// AppendPathName appends the name of a method and a path to the buffer to. The name is the one that the function
-// PathName(depth) would return. AppendPathName is for programs that read logs and have no [http.Request].
-func AppendPathName(to, method, path []byte, depth int) []byte {
-	return appendPath(append(append(to, Method(string(method))...), ' '), path, depth)
+// AppendPathName appends the name of a method and a path to buf. The function PathName(depth) would return the same
+// name for a request. AppendPathName is for programs that read logs and have no [http.Request].
+func AppendPathName(buf, method, path []byte, depth int) []byte {
+	return appendPath(append(append(buf, Method(string(method))...), ' '), path, depth)
 }
 
-// appendPath converts the path p as described at [PathName], and appends the result to the buffer to.
-func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
+// appendPath converts the path p as described at [PathName], and appends the result to buf.
+func appendPath[T ~string | ~[]byte](buf []byte, p T, depth int) []byte {
 	if depth < 1 {
 		depth = DefaultDepth
 	}
-	// left is the number of segments that may still be appended. It becomes negative if the path has further segments,
-	// which are left out.
-	begin, left := len(to), depth
+	// free is the number of segments that may still be appended. It becomes negative if the path has further segments,
+	// which the name omits.
+	begin, free := len(buf), depth
 	for i := 0; i < len(p); {
 		end := i
 		for end < len(p) && p[end] != '/' {
@@ -75,25 +75,25 @@ func appendPath[T ~string | ~[]byte](to []byte, p T, depth int) []byte {
 		case "", ".":
 			continue
 		case "..":
-			return appendPath(to[:begin], path.Clean("/"+string(p)), depth)
+			return appendPath(buf[:begin], path.Clean("/"+string(p)), depth)
 		}
-		if left--; left < 0 {
-			continue // a ".." may follow and remove a segment, so continue
+		if free--; free < 0 {
+			continue // a later ".." may remove a segment
 		}
-		to = append(to, '/')
-		at := len(to)
-		to = append(to, segment...)
-		if makePrintable(to[at:]); identifies(to[at:]) {
-			to = append(to[:at], ":id"...)
+		buf = append(buf, '/')
+		at := len(buf)
+		buf = append(buf, segment...)
+		if makePrintable(buf[at:]); identifies(buf[at:]) {
+			buf = append(buf[:at], ":id"...)
 		}
 	}
 	switch {
-	case left < 0:
-		to = append(to, "/*"...)
-	case len(to) == begin:
-		to = append(to, '/')
+	case free < 0:
+		buf = append(buf, "/*"...)
+	case len(buf) == begin:
+		buf = append(buf, '/')
 	}
-	return to
+	return buf
 }
 
 // makePrintable replaces control characters and | in b by _. Some output formats cannot represent these characters and
@@ -113,8 +113,8 @@ const longestWord = 48
 //
 //	4711                                   digits
 //	2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d   UUID
-//	9fceb02d, not deadbeef                 eight hexadecimal characters, one of them a digit
-//	V1StGXR8Z5jdHi6B                       sixteen characters, two of them digits
+//	9fceb02d, not deadbeef                 eight or more hexadecimal characters, at least one digit
+//	V1StGXR8Z5jdHi6B                       sixteen or more characters, at least two digits
 //	2026-01-02, ann@example.com, eyJ….…    date, e-mail address, JSON Web Token
 func identifies(s []byte) bool {
 	if len(s) > longestWord || isDate(s) || isEmail(s) || isToken(s) {

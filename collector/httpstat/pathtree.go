@@ -7,7 +7,7 @@ import (
 )
 
 // pathTree counts successful calls per path segment, and decides which values of a segment appear in names. In each
-// node it tracks the values of the next segment that have the most calls, at most maxValues of them: a tracked value
+// node, pathTree tracks at most maxValues values of the next segment: the values with the most calls. A tracked value
 // has its own node, and appears in names. All other values share the node "*". In the following example maxValues is 2,
 // and the numbers are calls:
 //
@@ -42,7 +42,7 @@ type pathTree struct {
 	order     uint64 // number of values that became tracked so far
 
 	changes int         // incremented by each change of the tree; invalidates every NameCache
-	path    []*pathNode // nodes in which the last call of learn counted; empty if a value had no node
+	path    []*pathNode // nodes that the last call of learn incremented; empty if a value had no node
 }
 
 // pathNode is one segment of a path, with the segments that follow it.
@@ -77,8 +77,9 @@ func (x *pathNode) child(segment string) *pathNode {
 	return x.next[segment]
 }
 
-// name appends the name plain to b, with "*" instead of each value that is not tracked in a full node. In a node with a
-// free slot, a value that is not tracked is kept, because its next successful call makes it tracked.
+// name appends the name plain to b, and replaces some values by "*": below a full node, "*" replaces each value that is
+// not tracked. Below a node with a free slot, name keeps such a value, because the next successful call of the value
+// makes it tracked.
 func (p *pathTree) name(b []byte, plain string) []byte {
 	method, path, more := strings.Cut(plain, "/")
 	if path == "" {
@@ -113,19 +114,19 @@ func (x *pathNode) hasNoTracked() bool { return x == nil || x.tracked == 0 }
 
 // learn counts a successful call of the name plain. It appends to b the name that p.name returns for plain after the
 // call. The call can change this name, because a value becomes tracked or all counts are halved. In these two cases,
-// before is the name that p.name returned before the call. Otherwise before is nil.
-func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
+// previous is the name that p.name returned before the call. Otherwise previous is nil.
+func (p *pathTree) learn(b []byte, plain string) (name, previous []byte) {
 	if p.seen++; p.seen >= halveEvery {
-		before = p.name(nil, plain)
+		previous = p.name(nil, plain)
 		p.halve()
 	}
 	p.path = p.path[:0]
 	method, path, more := strings.Cut(plain, "/")
 	if path == "" {
-		return append(b, plain...), before
+		return append(b, plain...), previous
 	}
 	b = append(b, method...)
-	begin, found := len(b), true // found is true while each value so far had a node
+	begin, found := len(b), true // found becomes false when a value has no node
 	for node := &p.root; more; {
 		var value string
 		value, path, more = strings.Cut(path, "/")
@@ -143,8 +144,8 @@ func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 				next = node.child("*")
 				break
 			}
-			if before == nil {
-				before = p.name(nil, plain)
+			if previous == nil {
+				previous = p.name(nil, plain)
 			}
 			next = p.track(b[begin:end], value, calls)
 		}
@@ -156,7 +157,7 @@ func (p *pathTree) learn(b []byte, plain string) (name, before []byte) {
 	if !found {
 		p.path = p.path[:0]
 	}
-	return b, before
+	return b, previous
 }
 
 // learnAgain counts another call in nodes, the nodes in which learn has counted an earlier call of the same name. The
@@ -207,8 +208,8 @@ func (p *pathTree) track(prefix []byte, value string, calls uint32) *pathNode {
 		}
 		node = next
 	}
-	// drop also removes the nodes below the replaced value. If the replaced value becomes tracked again later, the
-	// counts of these nodes would be outdated.
+	// drop also removes the nodes below the replaced value. Otherwise these nodes would have outdated counts if the
+	// value became tracked again later.
 	if node.tracked >= p.maxValues {
 		p.drop(node, node.least())
 	}
@@ -291,8 +292,8 @@ func (p *pathTree) halveBelow(node *pathNode, dropUnused bool) {
 
 // sketch counts the calls of many values in little memory: 128 KiB for four rows of 32,768 counters. It is a count-min
 // sketch with conservative update. Each value has one counter in each row, chosen by a hash; other values may use the
-// same counters. The count of a value is the lowest of its four counters, and a call increments only the lowest of
-// them.
+// same counters. The count of a value is the lowest of its four counters, and a call increments only the counters that
+// have this lowest count.
 //
 // The count of a value is never too low, except that counters stop at 255. The count can be too high, because values
 // share counters. Measured: after 65,536 values with one call each, no value has a count of four or more. With a single

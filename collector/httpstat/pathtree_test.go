@@ -30,7 +30,7 @@ func TestReplacedValuesLoseTheirSubtree(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if p.root.child("a").child("x") != nil {
-		t.Error("what was there before still is")
+		t.Error("the node of /a/x still exists")
 	}
 }
 
@@ -104,7 +104,7 @@ func TestEvictionPrefersNamesWithFewCalls(t *testing.T) {
 	}
 	n.Learn("GET /new", "192.0.2.1", 200)
 	if n.earned.byName["GET /0"] != nil || n.earned.byName["GET /9"] == nil || len(n.earned.byName) != rememberFactor {
-		t.Errorf("another one went, of %d", len(n.earned.byName))
+		t.Errorf("the wrong name was evicted; %d names remain", len(n.earned.byName))
 	}
 }
 
@@ -199,7 +199,7 @@ func TestCountsOfAllValuesAreHalved(t *testing.T) {
 	learned(p, 150, "GET /b")
 	p.halve()
 	p.halve()
-	learned(p, 1, "GET /b") // now a has 25 calls, and b has 38
+	learned(p, 1, "GET /b") // rounded down, a has 100/4 = 25 calls, and b has 150/4 + 1 = 38
 	if got := string(p.name(nil, "GET /b")); got != "GET /*" {
 		t.Errorf("a value with less than twice the calls of the tracked one is named %q", got)
 	}

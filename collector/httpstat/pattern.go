@@ -59,7 +59,8 @@ func (x *stripped) strip(r *http.Request) *http.Request {
 
 // joinPatterns returns the full pattern of a route in an inner ServeMux. inner is the pattern of this route. outer is
 // the pattern of the outer ServeMux whose handler is the inner ServeMux. prefix is the prefix that the outer route
-// strips. The result has the method and the host of inner, or those of outer where inner has none.
+// strips. The result has the method and the host of inner. If inner has no method or no host, the result has the method
+// or the host of outer.
 //
 //	outer          prefix   inner              result
 //	/api/          /api     GET /users/{id}    GET /api/users/{id}

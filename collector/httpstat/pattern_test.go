@@ -35,7 +35,7 @@ func TestInnerMuxHasFullPatterns(t *testing.T) {
 		{"HEAD", "/api/users/7", "7", "GET /api/users/{id}"},
 		{"GET", "/api/users/a%2Fb", "a/b", "GET /api/users/{id}"},
 		{"GET", "/api/", "", "/api/{$}"},
-		{"POST", "/api/users/7", "", httpstat.Unmatched}, // 405
+		{"POST", "/api/users/7", "", httpstat.Unmatched}, // the response is 405
 		{"GET", "/api/nobody", "", httpstat.Unmatched},
 		{"GET", "/twice/v2/users/7", "7", "GET /twice/v2/users/{id}"},
 		{"PUT", "http://a.example/whole/7", "7", "PUT a.example/whole/{id}"},

@@ -14,8 +14,8 @@ import (
 //   - When the body has been read, net/http adds the trailers to the map Trailer of the original. lend makes both
 //     requests share this map.
 //   - The handler sets fields of the copy: ServeMux sets the pattern and the path values, and ParseMultipartForm the
-//     form. Outer middleware may read these fields in the original, and net/http deletes the files of the original's
-//     form. giveBack therefore copies the fields back.
+//     form. Outer middleware may read these fields in the original, and net/http deletes the uploaded files of the
+//     original's form. giveBack therefore copies the fields back.
 
 // lend sets w.request to a copy of r with the context inner.
 func (w *writer) lend(r *http.Request, inner context.Context) {
@@ -49,7 +49,7 @@ func sameBody(a, b io.ReadCloser) bool {
 	if a == nil || a == http.NoBody || reflect.TypeOf(a).Kind() == reflect.Pointer {
 		return a == b
 	}
-	return reflect.ValueOf(a).Comparable() && a == b // this allocates, but the bodies of net/http are pointers
+	return reflect.ValueOf(a).Comparable() && a == b // Comparable allocates, but bodies of net/http are pointers
 }
 
 // hungUp reports whether the client of a request has hung up: it has closed its connection or its stream. ctx is the

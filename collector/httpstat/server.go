@@ -18,7 +18,7 @@ import (
 //	http.response
 //	├── status          final status; 0 before the header is written
 //	├── w               buffer of the body; nil after Hijack
-//	└── cw.wroteHeader  the header has left the buffer of the body
+//	└── cw.wroteHeader  true after net/http has written the header
 //
 // The goroutine that ran the handler reads the fields by reflection, and never writes them. A release of Go may rename
 // the fields. In that case the handler gets a wrapped writer, which lacks only the unexported method, and a test of
@@ -74,10 +74,10 @@ func findFields(t reflect.Type) *serverFields {
 }
 
 // read records the status from net/http's own writer, after the handler has returned. read cannot know whether the
-// client hung up before or after the response began. If the client has hung up, and the header has not left the buffer,
-// the client has seen nothing of the response. The response then counts as late.
+// client hung up before or after the response began. If the client has hung up, and net/http has not written the
+// header, the client has seen nothing of the response. The response then counts as late.
 func (w *writer) read() {
-	v, f := reflect.ValueOf(w.to).Elem(), knownFields.Load()
+	v, f := reflect.ValueOf(w.target).Elem(), knownFields.Load()
 	w.status = int32(v.FieldByIndex(f.status).Int())
 	switch {
 	case w.status == 0 && v.FieldByIndex(f.buffer).IsNil():

@@ -56,7 +56,7 @@ func answers(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 	case "panic":
 		panic(http.ErrAbortHandler)
-	case "invalid": // net/http panics before it has sent anything
+	case "invalid": // net/http panics before the response begins
 		w.WriteHeader(1000)
 	case "mended":
 		func() {
@@ -64,7 +64,7 @@ func answers(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(99)
 		}()
 		w.WriteHeader(http.StatusConflict)
-	case "cut": // the client gets the status, and half of the body
+	case "cut": // the client gets the status, but an incomplete body
 		w.WriteHeader(http.StatusPartialContent)
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)

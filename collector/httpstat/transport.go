@@ -23,7 +23,7 @@ import (
 // [Exception]), if next returns an error, or if reading fails. It is no exception if the caller canceled the context.
 //
 // The caller gets the result of next unchanged, except for the body. This is true even if next breaks the contract of
-// http.RoundTripper, as mocks do. Such results count as follows:
+// http.RoundTripper, as mocks do. Results that break the contract count as follows:
 //
 //   - If next returns neither a response nor an error, the call is an exception, because http.Client then returns an
 //     error.
@@ -49,7 +49,7 @@ func Transport(
 
 func methodAndHost(r *http.Request) string {
 	method := cmp.Or(r.Method, http.MethodGet)
-	if r.URL == nil { // invalid, and next reports it
+	if r.URL == nil { // r is invalid, and next returns an error
 		return method
 	}
 	return method + " " + r.URL.Host
@@ -119,7 +119,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	over = false
 	counted := *resp // a copy, because next may keep and reuse its response
-	counted.Body = &body{ReadCloser: resp.Body, entry: &e, code: code, err: failed, rpc: rpc, from: resp, to: &counted}
+	counted.Body = &body{
+		ReadCloser: resp.Body, entry: &e, code: code, err: failed, rpc: rpc, original: resp, returned: &counted,
+	}
 	return &counted, nil
 }
 
@@ -133,12 +135,12 @@ func (t *transport) CloseIdleConnections() {
 // body wraps the body of a response. It ends the call when the response body has been read to the end or is closed.
 type body struct {
 	io.ReadCloser
-	entry *collector.Entry
-	code  collector.Code
-	err   error // error of the HTTP status or gRPC code; it takes precedence over errors of Read
-	rpc   bool  // look for a gRPC code in the trailers
-	from  *http.Response
-	to    *http.Response // copy of from; the caller of RoundTrip got it
+	entry    *collector.Entry
+	code     collector.Code
+	err      error          // error of the HTTP status or gRPC code; it takes precedence over errors of Read
+	rpc      bool           // the trailers may contain a gRPC code
+	original *http.Response // response of next
+	returned *http.Response // copy of original that RoundTrip has returned
 }
 
 func (b *body) Read(p []byte) (n int, err error) {
@@ -146,8 +148,8 @@ func (b *body) Read(p []byte) (n int, err error) {
 		switch err {
 		case nil:
 		case io.EOF:
-			b.to.Trailer = b.from.Trailer // next sets the Trailer of its own response, b.from, at the end of the body
-			if n, ok := grpcStatus(b.to.Trailer); ok && b.rpc && b.err == nil {
+			b.returned.Trailer = b.original.Trailer // next sets the trailers of its own response at the end of the body
+			if n, ok := grpcStatus(b.returned.Trailer); ok && b.rpc && b.err == nil {
 				b.code, b.err = collector.GRPCCode(n), grpcFailure(n, true)
 			}
 			b.end(nil)

@@ -12,9 +12,9 @@ import (
 // current and former semantic conventions.
 type attributes struct {
 	status    int64  // HTTP status, or 0
-	grpc      int64  // gRPC code, or negative
+	grpc      int64  // gRPC code, or -1 without a code
 	system    string // RPC system
-	response  string // RPC status code of any system
+	response  string // name of the RPC status code, in any RPC system
 	errorType string
 }
 

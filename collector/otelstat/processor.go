@@ -11,7 +11,7 @@
 //
 // The SDK passes only recorded spans to processors, so spans that a sampler drops are not counted. A service that
 // samples should wrap its sampler in AlwaysRecord of the SDK, as above. Then all spans are counted, and sampled spans
-// are exported as before. If the trace of a call is sampled, its id is an exemplar.
+// are exported as before. If the trace of a call is sampled, the id of the trace becomes an exemplar.
 //
 // # What is counted
 //
@@ -21,9 +21,9 @@
 //
 // The start of the call is not recorded in any second, and the calls in flight are unknown. Concurrency reads as 0,
 // limits do not refuse calls of spans, and limits on concurrency do not count them. Use middleware if you need these
-// features. A span that never ends is never counted, and takes no memory of this package. A span that ends twice is one
-// call. A timestamp that is passed to End changes the duration of the call, but not the second in which the call is
-// counted. If the timestamp is before the start of the span, the duration is 0.
+// features. A span that never ends is never counted, and takes no memory of this package. A span that ends twice counts
+// as one call. A timestamp that is passed to End changes the duration of the call, but not the second in which the call
+// is counted. If the timestamp is before the start of the span, the duration is 0.
 //
 // Spans of the kinds server and consumer are inbound calls, and enter by [Entrance]. Spans of the kinds client and
 // producer are outbound calls. A span with a parent in the same process is a part of the parent's call: it counts for
@@ -33,8 +33,9 @@
 // The code of an HTTP call is the attribute http.response.status_code or http.status_code. The code of a gRPC call is
 // the attribute rpc.grpc.status_code, or rpc.response.status_code if rpc.system or rpc.system.name is grpc. A call is
 // an exception if its span has the status Error. Its error is an [*Error], which [collector.Options].Exception and
-// ExceptionClass can examine. The option [Exception] replaces this rule. Events of a span are ignored: a panic is an
-// exception only if the instrumentation sets the status Error, as HTTP and gRPC instrumentation does.
+// ExceptionClass can examine. The option [Exception] replaces the rule that the status Error is an exception. Events of
+// a span are ignored: a panic is an exception only if the instrumentation sets the status Error, as HTTP and gRPC
+// instrumentation does.
 //
 // # Names
 //

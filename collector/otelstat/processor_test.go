@@ -79,7 +79,7 @@ func TestASpanCountsInTheSecondOfItsEnd(t *testing.T) {
 		}
 		total := r.Snapshot(nil).Total
 		if total.RTSum != 2300*time.Millisecond || total.RTMax != 2300*time.Millisecond {
-			t.Errorf("it took %v, want 2.3s", total.RTSum)
+			t.Errorf("response time %v, want 2.3s", total.RTSum)
 		}
 		for _, r := range c.Seal().Resources {
 			if r.Name() == "HTTP GET" {
@@ -109,9 +109,9 @@ func TestKinds(t *testing.T) {
 		want int64
 	}{
 		{"inbound: server and consumer", c.Inbound(), 2},
-		{"the process: these and what has no parent", c.Tree().View(), 3},
-		{"the client's", c.Resource("client").View(), 1},
-		{"the internal one's", c.Resource("internal").View(), 1},
+		{"process: server, consumer and cron", c.Tree().View(), 3},
+		{"resource client", c.Resource("client").View(), 1},
+		{"resource internal", c.Resource("internal").View(), 1},
 	} {
 		if got := tc.view.Snapshot(nil).Total; got.Pass != tc.want || got.Complete != tc.want {
 			t.Errorf("%s: %d passed, %d completed, want %d", tc.what, got.Pass, got.Complete, tc.want)
@@ -170,8 +170,8 @@ func TestCodesAndExceptions(t *testing.T) {
 			attribute.String("rpc.system.name", "jsonrpc"),
 			attribute.String("rpc.response.status_code", "OK"),
 		}, codes.Unset, "", false},
-		{"none, an error", nil, codes.Error, "", true},
-		{"none, well", nil, codes.Ok, "", false},
+		{"no code, status Error", nil, codes.Error, "", true},
+		{"no code, status Ok", nil, codes.Ok, "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c, tracer, _ := newTracer(t, collector.Options{}, sdktrace.AlwaysSample())
@@ -214,7 +214,7 @@ func TestOptionsGetTheSpanError(t *testing.T) {
 		span.End()
 	}
 	if got := maps.Collect(c.Resource("call").Exceptions()); got["dial"] != 1 || len(got) != 1 {
-		t.Errorf("classes %v, want one of dial; last asked about %v", got, seen)
+		t.Errorf("classes %v, want one exception of the class dial; Options.Exception got %v last", got, seen)
 	}
 }
 
@@ -334,7 +334,7 @@ func TestOptions(t *testing.T) {
 	}
 	for _, r := range c.Seal().Resources {
 		if r.Name() == "GET /healthz" {
-			t.Error("what is skipped is counted")
+			t.Error("a skipped span is counted")
 		}
 	}
 }
@@ -363,7 +363,7 @@ func TestLimitsCountSpans(t *testing.T) {
 		t.Errorf("%d passed, %d refused; want 5 and 0", total.Pass, total.Block)
 	}
 	if _, err := r.TryEnter(); !errors.Is(err, collector.ErrBlocked) {
-		t.Errorf("a call after them: %v, want that it is refused", err)
+		t.Errorf("TryEnter after the spans returns %v, want ErrBlocked", err)
 	}
 }
 

@@ -35,7 +35,7 @@ func ExampleNewSlot() {
 	}
 	checkout(func() error { return nil })
 	checkout(func() error {
-		checkout(func() error { return nil }) // which is one too many
+		checkout(func() error { return nil }) // the rule refuses this call
 		return errors.New("card refused")
 	})
 

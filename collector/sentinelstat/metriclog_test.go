@@ -28,7 +28,7 @@ func item(r metriclog.Row) base.MetricItem {
 	}
 }
 
-// search returns the rows of a resource from from to to as Sentinel's items.
+// search returns the rows of a resource in a range of time, as Sentinel's items. An empty resource matches all rows.
 func search(t *testing.T, dir string, from, to time.Time, resource string) (items []base.MetricItem) {
 	t.Helper()
 	q := metriclog.Query{From: from, To: to}
@@ -115,7 +115,7 @@ func TestSentinelReadsTheMetricLog(t *testing.T) {
 				t.Fatalf("%q: %v", line, err)
 			}
 			want := line
-			// The last field of these lines is the number of the run, which Sentinel ignores.
+			// The last field of a line of the inbound total is the number of the run. Sentinel ignores it.
 			if got.Resource == collector.InboundTotal {
 				want = line[:strings.LastIndexByte(line, '|')]
 			}
@@ -151,7 +151,8 @@ func TestSearcherReadsSentinelLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Begin in the future, because Sentinel's writer ignores items from before its start.
+	// Begin in the future, because Sentinel's writer ignores items from before the time at which the writer was
+	// created.
 	begin := time.Now().Truncate(24 * time.Hour).Add(46 * time.Hour)
 	var want []base.MetricItem
 	for i := range 40 {

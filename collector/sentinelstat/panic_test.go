@@ -93,7 +93,8 @@ func TestCountsWithPanickingSlots(t *testing.T) {
 	}
 }
 
-// If another slot panics, Sentinel lets a call continue that a rule has refused. The call counts as a block once.
+// If a statistics slot panics after a rule has refused a call, Sentinel lets the call continue. The call counts as one
+// block.
 func TestBlockCountsOnceIfAnotherSlotPanics(t *testing.T) {
 	c, chain := newChain(t)
 	chain.AddStatSlot(&broken{in: "OnEntryBlocked"})
@@ -102,7 +103,7 @@ func TestBlockCountsOnceIfAnotherSlotPanics(t *testing.T) {
 	want(t, c, "half refused", "0 pass, 1 block, 0 complete, 0 exception, 0 in flight")
 }
 
-// A call can get the pooled context of a call that panicked. The earlier panic must not affect it.
+// A call can get the pooled context of a call that panicked. The earlier panic must not affect the later call.
 func TestCallsAfterAPanic(t *testing.T) {
 	c, chain := newChain(t)
 	bad, worse := newChain(t)
@@ -151,7 +152,7 @@ func TestRegressionAnExceptionStoppedSentinelsOwnStatistics(t *testing.T) {
 	want(t, c, name, "3 pass, 0 block, 3 complete, 3 exception, 0 in flight")
 }
 
-// Regression: a context that Sentinel did not create has no Data map. The call of such a context stayed in flight.
+// Regression: a context that Sentinel did not create has no Data map. A call with such a context stayed in flight.
 func TestRegressionContextWithoutData(t *testing.T) {
 	c, _ := newChain(t)
 	slot := sentinelstat.NewSlot(c)

@@ -116,11 +116,11 @@ func (r rule) ResourceName() string {
 
 func TestUserDefinedRulesAreReasons(t *testing.T) {
 	const quota, unknown = base.BlockType(100), base.BlockType(101)
-	_ = base.RegistryBlockType(quota, "Quota") // fails if the test runs again
+	_ = base.RegistryBlockType(quota, "Quota") // returns an error if the test runs twice (-count=2)
 	c, _ := newChain(t)
 	for _, o := range []own{
 		{quota, rule("tenants")},
-		{quota, rule("own")}, // same resource as the call
+		{quota, rule("own")}, // the rule has the same resource as the call
 		{quota, nil},
 		{unknown, nil},
 		{base.BlockTypeUnknown, nil},

@@ -7,8 +7,8 @@
 //	…
 //	sentinel.GlobalSlotChain().AddStatSlot(sentinelstat.NewSlot(c)) // once, before the first entry
 //
-// From then on, every call of sentinel.Entry is counted, whichever adapter makes it. To count only the calls of a
-// separate chain:
+// From then on, every call of sentinel.Entry is counted, including the calls of all adapters. To count only the calls
+// of a separate chain:
 //
 //	chain := sentinel.BuildDefaultSlotChain()
 //	chain.AddStatSlot(sentinelstat.NewSlot(c))
@@ -16,7 +16,8 @@
 //	e, blocked := sentinel.Entry("checkout", sentinel.WithSlotChain(chain))
 //
 // Sentinel's own statistics remain, because its rules need them. The slot refuses no call, because Sentinel calls the
-// slot after a call was admitted. Limits of the Collector therefore do not refuse the call either, but they count it.
+// slot after a call was admitted. Limits of the Collector therefore do not refuse such calls either, but they count the
+// calls.
 //
 // # What is counted
 //
@@ -26,9 +27,9 @@
 //
 // A call that a rule refused is a block. The reason of the block is the kind of the rule in Sentinel's terms, followed
 // by the ID of the rule or, without an ID, by the resource of the rule. If this ID or resource equals the resource of
-// the call, the reason omits it. Examples are "FlowControl", "Isolation two at a time" and "System inboundQPS". A batch
-// of n is n passes or n blocks, and n completions, but one call in flight. A batch of 0 is one call. Completions have
-// no code, because Sentinel has no codes.
+// the call, the reason omits it. Examples are "FlowControl", "Isolation two at a time" and "System inboundQPS". If a
+// rule refuses a batch of n, the batch counts as n blocks. Otherwise it counts as n passes and n completions, but as
+// one call in flight. A batch of 0 is one call. Completions have no code, because Sentinel has no codes.
 //
 // Each call counts once, and concurrency is never negative, even if other slots panic. Sentinel logs such a panic and
 // lets the call continue, with the panic as its error. If another slot panics before Sentinel passes the call to this
@@ -103,9 +104,9 @@ func (s *Slot) Order() uint32 { return 0 }
 // OnEntryPassed records that a call has passed and is in flight.
 func (s *Slot) OnEntryPassed(ctx *base.EntryContext) {
 	if ctx.Err() != nil {
-		ctx.SetError(nil) // the error of an earlier call of this context, set after its Exit
+		ctx.SetError(nil) // an earlier call with this context got this error after its Exit
 	}
-	if ctx.Data == nil { // possible if the context was not created by Sentinel
+	if ctx.Data == nil { // Sentinel has not created this context
 		ctx.Data = map[any]any{}
 	}
 	ctx.Data[s] = s.enter(ctx)
@@ -169,7 +170,7 @@ func traffic(ctx *base.EntryContext) collector.CallOption {
 // reason returns the reason of a block, in a few words that are the same for all calls that a rule refuses: the kind of
 // the rule, and the name of the rule if it has one.
 func reason(resource string, err *base.BlockError) (words string) {
-	// If a slot panics, Sentinel lets the call pass. A panic in the String method of a rule must not have this effect.
+	// If a slot panics, Sentinel lets the call pass. A panic in a method of a rule must not have this effect.
 	defer func() { _ = recover() }()
 	words = strings.TrimPrefix(err.BlockType().String(), "BlockType")
 	if name := ruleName(err.TriggeredRule()); name != "" && name != resource {

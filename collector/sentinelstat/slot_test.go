@@ -114,7 +114,8 @@ func TestExitTwiceCountsOnce(t *testing.T) {
 	want(t, c, "twice", "2 pass, 0 block, 2 complete, 0 exception, 0 in flight")
 }
 
-// Sentinel pools contexts: the next call gets the context in which the error was set.
+// Sentinel pools contexts: after a call has exited, the next call gets the same context. The test sets an error in this
+// context between the two calls.
 func TestErrorAfterExitDoesNotAffectTheNextCall(t *testing.T) {
 	c, chain := newChain(t)
 	for range 100 {
@@ -145,7 +146,8 @@ func TestWaitingForAThrottlingRuleIsPartOfTheResponseTime(t *testing.T) {
 	}
 }
 
-// Sentinel's start times have a resolution of a millisecond, which would make short calls half a millisecond too long.
+// Sentinel rounds the start time of a call down to a millisecond. A response time from this start time would be half a
+// millisecond too long on average.
 func TestShortCallsAreMeasuredExactly(t *testing.T) {
 	c, chain := newChain(t)
 	const calls = 1000
@@ -154,7 +156,7 @@ func TestShortCallsAreMeasuredExactly(t *testing.T) {
 		begin := time.Now()
 		enter(t, chain, "short").Exit()
 		took := time.Since(begin)
-		if most += took; took >= time.Millisecond { // the slot may count this time as a wait
+		if most += took; took >= time.Millisecond { // may count as a wait, rounded up by 1 ms
 			most += time.Millisecond
 		}
 	}
@@ -163,7 +165,7 @@ func TestShortCallsAreMeasuredExactly(t *testing.T) {
 	}
 }
 
-// stepping is a clock for Sentinel whose readings the test sets.
+// stepping is a clock for Sentinel. Each reading of the clock advances it by step milliseconds.
 type stepping struct {
 	util.Clock
 	ms, step uint64
@@ -251,7 +253,7 @@ func TestCollectorLimitsCountButDoNotRefuse(t *testing.T) {
 	}
 	first, second := enter(t, chain, "one"), enter(t, chain, "one")
 	if _, err := c.Resource("one").TryEnter(); !errors.Is(err, collector.ErrBlocked) {
-		t.Errorf("a call that asks: %v", err)
+		t.Errorf("TryEnter at the limit: %v", err)
 	}
 	first.Exit()
 	second.Exit()
@@ -269,6 +271,6 @@ func TestANilCollectorRecordsNothing(t *testing.T) {
 	sentinel.TraceError(e, errFailed)
 	e.Exit()
 	if err := e.Context().Err(); err != nil {
-		t.Errorf("the exit did not come to its end: %v", err)
+		t.Errorf("the exit failed: %v", err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/alibaba/sentinel-golang/core/flow"
 )
 
-// sometimes is a slot that panics for calls with a flag. Its order decides which other slots Sentinel calls before the
-// panic.
+// sometimes is a slot that panics for calls with a flag. A slot with order 0 panics in Check, and a slot with another
+// order panics in OnEntryPassed.
 type sometimes struct{ order uint32 }
 
 func (s sometimes) Order() uint32 { return s.order }
@@ -34,7 +34,7 @@ func (s sometimes) Check(ctx *base.EntryContext) *base.TokenResult {
 	return nil
 }
 
-// tally holds the number of calls that the callers made, and of each result that they got.
+// tally counts the calls that the callers made, and the results of these calls.
 type tally struct{ calls, pass, block, exception atomic.Int64 }
 
 // Many goroutines call several resources, in batches, with errors, with rules that refuse some calls, and with slots
