@@ -67,11 +67,11 @@
 //
 // # Caveats
 //
-// A server counts a stream from the arrival of its headers, because it has work with the stream from then on. It counts
-// a unary call after it has read the request, so a unary call that is canceled earlier is not counted. A stream that is
-// canceled before its first message is counted: it passes, and completes with Canceled. This is true even if the method
-// of the service never runs, as for a method with a single request and a stream of responses: generated code reads the
-// request before it calls the method.
+// A server counts a stream from the arrival of its headers, because the stream takes resources from then on. A unary
+// call that is canceled before the server has read the request is not counted. A stream that is canceled before its
+// first message is counted: it passes, and completes with Canceled. This is true even if the method of the service
+// never runs, as for a method with a single request and a stream of responses: generated code reads the request before
+// it calls the method.
 //
 // Events outside the interceptors are not counted: calls of methods that the server does not have, and requests that
 // cannot be decoded. A call whose response cannot be encoded or is too large counts with the result of the handler.

@@ -178,7 +178,7 @@ func (e *earnedNames) evict() {
 		return cmp.Or(cmp.Compare(a.Last, b.Last), cmp.Compare(a.Calls, b.Calls), cmp.Compare(a.Name, b.Name))
 	})
 	e.evictions++
-	for _, x := range idle[:e.maxInUse] { // at most a tenth of the names is in use; all others are in idle
+	for _, x := range idle[:e.maxInUse] { // at most a tenth of the names is in use; the slice idle has all others
 		delete(e.byName, x.Name)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // gRPC sends HTTP status 200 for every call. The result of the call is in the field Grpc-Status: in the trailers, or in
 // the header if the response has no body. See https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses.
 
-// grpcError is the error of a call whose gRPC code is an exception. [collector.Options].Exception receives it.
+// grpcError is the error of a call whose gRPC code is an exception. [collector.Options].Exception receives this error.
 type grpcError uint32
 
 func (e grpcError) Error() string {

@@ -97,7 +97,7 @@ func (m *Middleware) ServeInner(
 //
 //  1. Options: trace, origin and Names.decide call functions that the user has set. If such a function panics,
 //     nothing is counted.
-//  2. Enter: check limits, pass. A refused request ends here, with the handler of Refused.
+//  2. Enter: the Collector checks limits, and counts a pass. A refused request ends here, with the handler of Refused.
 //  3. Wrap: record wraps inner to record the status, and lend copies the request.
 //  4. Handle: handle runs the handler next, and ends the call even if next panics.
 //  5. Learn: Names.Learn records the status, but only if next has returned.
@@ -130,8 +130,8 @@ func (m *Middleware) serve(
 	if m.names != nil {
 		resource, opts, learn = m.names.decide(m.c, resource, r, opts)
 	}
-	// The functions of all options except Exception have run before Enter. If one of them panics or blocks, it leaves
-	// no call in flight.
+	// The functions of all options except Exception have run before Enter. If one of these functions panics or blocks,
+	// no call stays in flight.
 	ctx, e, err := m.c.Enter(r.Context(), resource, opts...)
 	if err != nil {
 		m.refused.ServeHTTP(w, r)

@@ -27,8 +27,8 @@ type NamesOptions struct {
 	// last call. Afterwards the name is no longer in use, but stays earned: Names keeps up to ten times MaxNames earned
 	// names in all.
 	MaxNames int
-	// MaxValues is the maximum number of different values of one path segment in names, [DefaultMaxValues] if zero.
-	// Names have "*" instead of all other values of the segment.
+	// MaxValues is the maximum number of values that one path segment can have in names, [DefaultMaxValues] if zero.
+	// All other values of the segment become "*".
 	MaxValues int
 	// Host returns the address of the client that sends a request; nil means RemoteAddr. Behind a trusted proxy, Host
 	// should return the client's address that the proxy reports. All addresses of an IPv6 /64 are one client. If the
@@ -45,7 +45,7 @@ type NameStatus uint8
 const (
 	// Unearned means that no call of the name has succeeded yet. Calls of the name are counted as [Unmatched].
 	Unearned NameStatus = iota
-	// Earned means that the service has answered a call of the name with success.
+	// Earned means that a call of the name has succeeded.
 	Earned
 	// Given means that the name comes from code or configuration, not from a request.
 	Given
@@ -60,11 +60,11 @@ const (
 // restarts with [Names.Save]. Names in NamesOptions.Given need not be earned.
 //
 // A service may respond to every path with success. Names therefore also limits the number of values of a path segment.
-// At each position of a path, at most MaxValues values appear in names. All other values are replaced by "*". The
-// values with the most calls are kept: a new value replaces the kept value with the fewest calls once the new value has
-// more than twice as many calls.
+// At each position of a path, at most MaxValues values appear in names: the values with the most calls. All other
+// values are replaced by "*". A new value takes the slot of the value with the fewest calls once the new value has more
+// than twice as many calls.
 //
-// Names does not let a call bypass a limit. If a limit matches the full name of a call and not its name with "*", the
+// Names does not let a call bypass a limit. If a limit matches the full name of a call, but not the name with "*", the
 // call keeps its full name. Limits check an unearned name unchanged, although its calls are counted as [Unmatched].
 //
 // At most MaxNames names are in use. A host (an IP address or an IPv6 /64) can earn a further name only if fewer than
@@ -78,7 +78,7 @@ type Names struct {
 	// The steps of a call, for example of GET /users/4711:
 	//
 	//	PathName           makes the plain name, GET /users/:id
-	//	pathTree.name      replaces values without their own name by "*"
+	//	pathTree.name      replaces values with few calls by "*"
 	//	earnedNames.use    returns the status; a call with an Unearned name counts as Unmatched
 	//	(the service handles the call)
 	//	pathTree.learn     after a success: counts the values, and may give a value its own name
@@ -126,7 +126,7 @@ func NewNames(o NamesOptions) (*Names, error) {
 // Name returns the name under which a call is counted and limited, and the status s of this name. The plain name is the
 // name that [PathName] makes: a method and a path. The client is an address with or without a port, or empty if
 // unknown. If the status is Unearned, the limits of the returned name apply to the call. The call itself is counted as
-// [Unmatched], unless the Collector has a resource of this name; see [collector.FallbackResource].
+// [Unmatched], unless the Collector has a resource of the returned name; see [collector.FallbackResource].
 func (n *Names) Name(plain, client string) (name string, s NameStatus) {
 	if n.given[plain] {
 		return plain, Given

@@ -9,10 +9,10 @@ import (
 // Option configures how requests are counted. [Transport] supports only [Exception] and [Skip]; all other options are
 // for incoming requests.
 //
-// Several options take a function. [Handler] also takes a function, name, which returns the resource of a request. All
-// these functions run before a request enters, even if a limit then refuses the request. If such a function panics, the
-// panic propagates, and the request is not counted. The function of [Exception] is different: it runs after the
-// response. If that function panics, the request is counted as an exception.
+// Several options take a function. The parameter name of [Handler] is a function, too. All these functions run before a
+// request enters, even if a limit then refuses the request. If such a function panics, the panic propagates, and the
+// request is not counted. The function of [Exception] is different: it runs after the response. If that function
+// panics, the request is counted as an exception.
 type Option func(*settings)
 
 // settings holds the values of the options. A field of a function type is nil if its option is not set.
@@ -89,7 +89,7 @@ func OriginHeader(name string) Option {
 func Earn(n *Names) Option { return func(s *settings) { s.names = n } }
 
 // Entrance sets the entrance of the requests; the default is [DefaultEntrance]. A service with several listeners, such
-// as one for users and one for operators, can count them separately.
+// as one for users and one for operators, can count the requests of each listener separately.
 func Entrance(name string) Option { return func(s *settings) { s.entrance = name } }
 
 // Refused sets the handler that responds to requests that a limit refused. Without the option, or if h is nil, the

@@ -7,7 +7,7 @@ import (
 )
 
 // StatusClientClosedRequest is the status with which a request is counted if its client hung up before the response
-// began. This status is never sent. nginx introduced it for its access log.
+// began. This status is never sent. nginx writes this status to its access log.
 const StatusClientClosedRequest = 499
 
 // handle runs the handler next, and then ends the call e with the status and the error that settle determines.
@@ -60,7 +60,7 @@ func (m *Middleware) settle(w *writer, returned bool, reason any, err *error, co
 	case returned:
 		w.implyOK()
 	case reason == http.ErrAbortHandler && hungUp(w.ctx):
-		returned = true // httputil.ReverseProxy, for example, aborts the response if its client has left
+		returned = true // count as returned: httputil.ReverseProxy, for example, aborts after a hang-up
 		w.late = w.late || w.status == 0
 	case reason != nil && reason != http.ErrAbortHandler && w.status == 0:
 		w.status = int32(m.recovered) // status that outer middleware sends; 0 without the option

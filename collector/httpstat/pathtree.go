@@ -25,14 +25,13 @@ import (
 // ago eventually loses its slot.
 //
 // The memory is bounded, whatever requests clients send. Nodes are created only when a value becomes tracked: one node
-// for the value, and one for each wildcard on the path to it that has no node yet. At most maxParents nodes have
-// tracked values below them. The sketch has a fixed size for any number of values.
+// for the value, and one node for each wildcard above the value if the wildcard has no node yet. At most maxParents
+// nodes have tracked values below them. The sketch has a fixed size for any number of values.
 //
 // The slots for values are not shared fairly between hosts: the values with the most calls are tracked, even if a
-// single host makes all these calls. The share of names of each host (see earnedNames) bounds how many names a single
-// host can add.
+// single host makes all these calls. But earnedNames bounds the number of names that a single host can add.
 //
-// The tree contains paths only; all methods share it. A nil *pathNode is a node without values.
+// The tree contains paths only; all HTTP methods share the tree. A nil *pathNode is a node without values.
 type pathTree struct {
 	maxValues int // tracked values below one node
 	root      pathNode
@@ -185,7 +184,8 @@ func (p *pathTree) tryPromote(node *pathNode, path []byte) (calls uint32) {
 	if node.hasNoTracked() { // no value to replace: the tree has maxParents parents
 		return 0
 	}
-	// Most values that get here are rare. minCalls rejects them without a scan of the tracked values.
+	// Most values have few calls here. The check with minCalls rejects such a value without a scan of the tracked
+	// values.
 	calls = p.sketch.count(path)
 	if calls < 2*node.minCalls+promoteMargin {
 		return 0
@@ -308,7 +308,7 @@ func (s *sketch) count(path []byte) uint32 {
 	f := fnv.New64a() // without a seed, so the same calls get the same names in every process
 	_, _ = f.Write(path)
 	h := f.Sum64()
-	h ^= h >> 29 // mix the high bits in; the low bits of FNV are better distributed
+	h ^= h >> 29 // mix high bits into the low bits, because the low bits select the counters
 	step := h>>32 | 1
 	var cells [4]*uint8
 	least := uint8(math.MaxUint8)

@@ -16,7 +16,7 @@ import (
 // handler has returned, this package reads the fields of the writer:
 //
 //	http.response
-//	├── status          final status; 0 before the header is written
+//	├── status          final status; 0 until the handler writes a status
 //	├── w               buffer of the body; nil after Hijack
 //	└── cw.wroteHeader  true after net/http has written the header
 //

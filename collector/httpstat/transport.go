@@ -20,7 +20,8 @@ import (
 //
 // A call is counted with the status of the response. A gRPC response that was read to the end is counted with its gRPC
 // code. If next returns an error, the call has no code. A call is an exception if its status is 500 or more (see
-// [Exception]), if next returns an error, or if reading fails. It is no exception if the caller canceled the context.
+// [Exception]), if next returns an error, or if reading fails. A call is no exception if the caller canceled the
+// context.
 //
 // The caller gets the result of next unchanged, except for the body. This is true even if next breaks the contract of
 // http.RoundTripper, as mocks do. Results that break the contract count as follows:
@@ -69,7 +70,7 @@ type transport struct {
 	next http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper. A call ends in one of these functions:
+// RoundTrip implements http.RoundTripper. A call ends in one of the following functions, at the event on the right:
 //
 //	RoundTrip   next panics or returns an error
 //	RoundTrip   the response has no body, or status 101

@@ -25,7 +25,7 @@ type writer struct {
 	target  http.ResponseWriter // writer that the handler would get without httpstat
 	ctx     context.Context     // context of request; canceled when the client hangs up
 	request http.Request
-	status  int32 // status of the response; 0 before it begins
+	status  int32 // status of the response; 0 before the response begins
 	late    bool  // the client had hung up when the response began
 	own     bool  // the handler gets net/http's own writer
 }
@@ -93,7 +93,7 @@ type (
 // Flush implements http.Flusher.
 func (w *flusher) Flush() { _ = w.FlushError() }
 
-// FlushError is Flush with an error. http.ResponseController prefers it to Flush.
+// FlushError is like Flush, but returns an error. http.ResponseController prefers FlushError to Flush.
 func (w *flusher) FlushError() error {
 	(*writer)(w).implyOK()
 	return http.NewResponseController(w.target).Flush()

@@ -27,9 +27,10 @@
 //
 // A call that a rule refused is a block. The reason of the block is the kind of the rule in Sentinel's terms, followed
 // by the ID of the rule or, without an ID, by the resource of the rule. If this ID or resource equals the resource of
-// the call, the reason omits it. Examples are "FlowControl", "Isolation two at a time" and "System inboundQPS". If a
-// rule refuses a batch of n, the batch counts as n blocks. Otherwise it counts as n passes and n completions, but as
-// one call in flight. A batch of 0 is one call. Completions have no code, because Sentinel has no codes.
+// the call, the reason is the kind alone. Examples are "FlowControl", "Isolation two at a time" and "System
+// inboundQPS". If a rule refuses a batch of n, the batch counts as n blocks. Otherwise it counts as n passes and n
+// completions, but as one call in flight. A batch of 0 is one call. Completions have no code, because Sentinel has no
+// codes.
 //
 // Each call counts once, and concurrency is never negative, even if other slots panic. Sentinel logs such a panic and
 // lets the call continue, with the panic as its error. If another slot panics before Sentinel passes the call to this
