@@ -35,7 +35,7 @@ func open(t *testing.T, ctx context.Context, conn *grpc.ClientConn) pb.TestServi
 	return stream
 }
 
-// The call of a stream that is not read to its end also ends.
+// The call of a stream ends even if the client does not read the stream to its end.
 func TestUnreadStreamsEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end       func(stream pb.TestService_FullDuplexCallClient, conn *grpc.ClientConn, cancel func())

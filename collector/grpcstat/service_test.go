@@ -28,8 +28,8 @@ const (
 
 var methods = []string{unary, output, input, duplex}
 
-// service runs handle in each method. Then the unary method sends a response, output and input send one message, and
-// duplex echoes messages until the client closes its side.
+// service runs handle in each method. Then the method unary sends a response, the methods output and input send one
+// message, and the method duplex echoes messages until the client closes its side.
 type service struct {
 	pb.UnimplementedTestServiceServer
 	handle func(ctx context.Context, method string) error

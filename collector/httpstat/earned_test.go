@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// newTestNames returns a Names with one earned name, GET /a, and the time of its clock, which the test changes.
+// newTestNames returns a Names with one earned name, GET /a, and a pointer to the time of its clock.
 func newTestNames(t *testing.T) (n *Names, now *time.Time) {
 	t.Helper()
 	at := time.Unix(1_700_000_000, 0)
@@ -41,7 +41,7 @@ func TestNamesAreInUseForTenMinutes(t *testing.T) {
 	}
 }
 
-// A call after the clock has gone back does not shorten the time for which its name stays in use.
+// If the clock goes back, a call at the earlier time does not shorten the time that its name stays in use.
 func TestClockThatGoesBackKeepsNamesInUse(t *testing.T) {
 	n, now := newTestNames(t)
 	begin := *now
@@ -55,8 +55,8 @@ func TestClockThatGoesBackKeepsNamesInUse(t *testing.T) {
 	}
 }
 
-// Load lowers two saved values: a number of calls that could overflow, and a time of the last call that is in the
-// future, because Names would keep such a name forever.
+// Load lowers two saved values. A very high number of calls could overflow. With a time of the last call that is in the
+// future, Names would keep the name forever.
 func TestLoadBoundsSavedValues(t *testing.T) {
 	n, now := newTestNames(t)
 	path := filepath.Join(t.TempDir(), "names.json")
@@ -73,8 +73,8 @@ func TestLoadBoundsSavedValues(t *testing.T) {
 	}
 }
 
-// After a successful call, a value of its path may appear in names again. The call itself still counts for the earlier
-// name with "*", so the earlier name stays in use.
+// A successful call of GET /b can cause Names to use the name "GET /b" instead of "GET /*" from then on. The call
+// itself still counts for "GET /*", so this name stays in use.
 func TestPromotedCallUsesTheNameBefore(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	n, err := NewNames(NamesOptions{MaxValues: 1, Now: func() time.Time { return now }})

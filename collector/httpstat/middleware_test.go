@@ -28,7 +28,8 @@ func recoverer(next http.Handler) http.Handler {
 }
 
 // With the option Recovered(500), a request has the code 500 if its handler panics and outer middleware responds with
-// 500. If middleware inside of httpstat recovers the panic, the request has this code without the option.
+// 500. If middleware inside of httpstat recovers the panic, the request has the code of the response without the
+// option.
 func TestRecovered(t *testing.T) {
 	for _, tc := range []struct {
 		handler string

@@ -293,7 +293,7 @@ func FuzzNames(f *testing.F) {
 }
 
 // A single-page application responds to every path with success. Paths with many calls get their own names, even if
-// their first call comes late. The 300,000 invented paths earn at most 100 names together with these paths.
+// their first call comes late. All paths together, with 300,000 invented ones, earn at most 100 names.
 func TestBusyValuesKeepNames(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{})
 	late := 0
@@ -332,8 +332,8 @@ func metric(n *httpstat.Names, name string) float64 {
 	return -1
 }
 
-// Regression: a scanner on one host, or with a /64 of addresses, could earn all available names by its requests; see
-// Names. The names of real clients were then refused.
+// Regression: a scanner on one host, or with a /64 of addresses, could earn all names that were free (see Names). The
+// names of real clients were then refused.
 func TestHostsShareNames(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
 	for i := range 5000 {

@@ -12,7 +12,8 @@ import (
 
 // Each test in this file covers a defect that package httpstat had.
 
-// ways lists functions that do not return normally. Each runs in a separate goroutine, like a handler in net/http.
+// ways lists functions that do not return normally. Each function runs in a separate goroutine, like a handler in
+// net/http.
 var ways = map[string]func(){
 	"panic":  func() { panic("boom") },
 	"Goexit": runtime.Goexit,

@@ -115,8 +115,9 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 					random := rand.New(rand.NewPCG(uint64(g), 1))
 					for range 200 {
 						way := ways[random.IntN(len(ways))]
-						// net/http's client does not resend a POST when its connection breaks. After a successful HEAD,
-						// the client could use the same connection, which is about to break, for another request.
+						// If the server breaks the connection, use POST: net/http's client does not resend a POST.
+						// After a successful HEAD, the client could send another request over the connection that is
+						// about to break.
 						method := "POST"
 						if !slices.Contains([]string{"panic", "invalid", "cut", "upgrade"}, way) {
 							method = []string{"POST", "POST", "HEAD"}[random.IntN(3)]

@@ -106,7 +106,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	code = collector.HTTPStatus(resp.StatusCode)
 	failed = t.failure(resp.StatusCode)
 	rpc := resp.StatusCode == http.StatusOK && isGRPC(r)
-	if rpc && failed == nil { // a response without a body has the code in its header
+	if rpc && failed == nil { // a gRPC response without a body has the code in its header
 		if n, ok := grpcStatus(resp.Header); ok {
 			code, failed, rpc = collector.GRPCCode(n), grpcFailure(n, true), false
 		}

@@ -11,10 +11,10 @@ import (
 // attributes holds the attributes of a span that describe the result of its call. The keys come from OpenTelemetry's
 // current and former semantic conventions.
 type attributes struct {
-	status    int64  // HTTP status, or 0
+	status    int64  // HTTP status, or 0 without a status
 	grpc      int64  // gRPC code, or -1 without a code
-	system    string // RPC system
-	response  string // name of the RPC status code, in any RPC system
+	system    string // RPC system, such as grpc
+	response  string // RPC status code of any RPC system, as text
 	errorType string
 }
 

@@ -16,14 +16,14 @@
 // # What is counted
 //
 // A span has its final name only when it ends: otelhttp, for example, sets the route after the handler has run. A call
-// is therefore counted when its span ends, under the final name of the span. In the second when End is called, the call
-// is counted as a pass and as a completion, in one step. Its response time is the duration of the span.
+// is therefore counted when its span ends, under the final name of the span. The pass and the completion both count in
+// the second when End is called, in one step. The response time of the call is the duration of the span.
 //
 // The start of the call is not recorded in any second, and the calls in flight are unknown. Concurrency reads as 0,
-// limits do not refuse calls of spans, and limits on concurrency do not count them. Use middleware if you need these
-// features. A span that never ends is never counted, and takes no memory of this package. A span that ends twice counts
-// as one call. A timestamp that is passed to End changes the duration of the call, but not the second in which the call
-// is counted. If the timestamp is before the start of the span, the duration is 0.
+// limits do not refuse calls of spans, and limits on concurrency do not count these calls. Use middleware if you need
+// these features. A span that never ends is never counted, and takes no memory of this package. A span that ends twice
+// counts as one call. A timestamp that is passed to End changes the duration of the call, but not the second in which
+// the call is counted. If the timestamp is before the start of the span, the duration is 0.
 //
 // Spans of the kinds server and consumer are inbound calls, and enter by [Entrance]. Spans of the kinds client and
 // producer are outbound calls. A span with a parent in the same process is a part of the parent's call: it counts for

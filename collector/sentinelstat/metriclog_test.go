@@ -156,7 +156,7 @@ func TestSearcherReadsSentinelLog(t *testing.T) {
 	begin := time.Now().Truncate(24 * time.Hour).Add(46 * time.Hour)
 	var want []base.MetricItem
 	for i := range 40 {
-		at := begin.Add(time.Duration(i) * 10 * time.Minute) // crosses midnight in most time zones
+		at := begin.Add(time.Duration(i) * 10 * time.Minute) // 22:00 to 04:30 in UTC
 		var items []*base.MetricItem
 		for j := range i%5 + 1 {
 			items = append(

@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/collector/sentinelstat"
 )
 
-// blocked compares the blocks of a resource by reason with want.
+// blocked compares want with the number of blocks of a resource for each reason.
 func blocked(t *testing.T, c *collector.Collector, resource string, want map[string]int64) {
 	t.Helper()
 	if got := maps.Collect(c.Resource(resource).Blocks()); !maps.Equal(got, want) {

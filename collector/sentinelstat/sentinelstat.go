@@ -34,10 +34,10 @@
 //
 // Each call counts once, and concurrency is never negative, even if other slots panic. Sentinel logs such a panic and
 // lets the call continue, with the panic as its error. If another slot panics before Sentinel passes the call to this
-// slot, the call counts only when it completes: as a pass, a completion and an exception. Once a call is counted as a
-// pass or a block, this does not change. The slot is the first of the statistics slots, so it counts a call before the
-// other statistics slots can panic. Panics in the functions of the Collector's options are recovered and written to
-// Sentinel's log, because Sentinel's own statistics run after this slot.
+// slot, the call counts only when it completes: as a pass, a completion and an exception. A call that is counted as a
+// pass remains a pass, and a call that is counted as a block remains a block. The slot is the first of the statistics
+// slots, so it counts a call before the other statistics slots can panic. Panics in the functions of the Collector's
+// options are recovered and written to Sentinel's log, because Sentinel's own statistics run after this slot.
 //
 // # Caveats
 //
@@ -168,8 +168,8 @@ func traffic(ctx *base.EntryContext) collector.CallOption {
 	return collector.Outbound()
 }
 
-// reason returns the reason of a block, in a few words that are the same for all calls that a rule refuses: the kind of
-// the rule, and the name of the rule if it has one.
+// reason returns the reason of a block: the kind of the rule, followed by the name of the rule if the name is not empty
+// and differs from resource. All calls of the resource that the rule refuses have the same reason.
 func reason(resource string, err *base.BlockError) (words string) {
 	// If a slot panics, Sentinel lets the call pass. A panic in a method of a rule must not have this effect.
 	defer func() { _ = recover() }()

@@ -156,7 +156,7 @@ func TestShortCallsAreMeasuredExactly(t *testing.T) {
 		begin := time.Now()
 		enter(t, chain, "short").Exit()
 		took := time.Since(begin)
-		if most += took; took >= time.Millisecond { // may count as a wait, rounded up by 1 ms
+		if most += took; took >= time.Millisecond { // the slot may measure a wait that is 1 ms too long
 			most += time.Millisecond
 		}
 	}
