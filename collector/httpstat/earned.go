@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// earnedNames holds the names that are earned: for each of them, a request has succeeded. An earned name is in use, or
-// only remembered:
+// earnedNames holds the earned names. A name is earned as soon as a request with this name succeeds. An earned name is
+// in use, or only remembered:
 //
 //	          first success                 no call for inUseSeconds
 //	unearned ---------------> earned, in use <----------------------> earned, remembered ---> evicted
