@@ -12,7 +12,8 @@ import (
 // The memory of a Collector
 //
 // Reservations bound the memory. A new resource or leaf reserves the memory that it needs when it is busy. A resource
-// or leaf that is retired releases its reservation. An existing leaf therefore never loses a record for lack of memory:
+// or leaf that is retired releases its reservation. An existing leaf therefore never loses a record for lack of memory.
+// These reservations exist:
 //
 //	reservation                           for
 //	fixed                                 the resource Other with its leaves, Options.Given, the slots of running.go,
@@ -21,44 +22,45 @@ import (
 //	leaf                                  a statistic with a full history, its origin and its tree node
 //	entrance                              an entrance of the call tree
 //	edge                                  an edge of the call tree: one resource calls another
-//	excess                                the memory of unusual leaves and resources above their reservation
+//	excess                                memory that leaves and resources take in addition to their reservations
 //
 // (An overflowing name has no resource: another resource records its calls.)
 //
-// If the sum of all reservations would exceed [Options].MaxMemory, the calls of new names and leaves are recorded for
-// [Other]: see location. The first leaf of a resource may use all of the memory. Other leaves may use three quarters of
-// it. Clients that invent origins can therefore not use up the memory for new resources.
+// A new resource or leaf is not created if the sum of all reservations would exceed [Options].MaxMemory. Its calls are
+// recorded for [Other] instead: see location. The first leaf of a resource may use all of the memory. Any further leaf
+// must fit in three quarters of the memory. Clients that invent origins can therefore not use up the memory for new
+// resources.
 //
-// The size of a reservation is typical of a busy resource or leaf. Some take more, for example a leaf with widely
-// varying response times. Every ten seconds, a sweep adds up the memory in use above the reservations: see memoryOf.
-// This excess counts as reserved, so the Collector accepts fewer new names.
+// The size of a reservation is typical of a busy resource or leaf. Some resources and leaves take more than they have
+// reserved, for example a leaf with widely varying response times. Every ten seconds, a sweep adds up this excess of
+// all resources: see memoryOf. The excess counts as reserved, so the Collector accepts fewer new names.
 
-// reservations holds the number of bytes that one item of each kind reserves. The sizes depend on [Options].Windows.
-// The fields fixed, overflow and limiters also depend on Options.MaxResources and Options.MaxMemory; fixed also depends
-// on Options.Given.
+// reservations holds the sizes of the reservations in bytes; the table above describes them. The sizes depend on
+// [Options].Windows. The size of a leaf also depends on Options.OpenTelemetry. The fields fixed, overflow and limiters
+// also depend on Options.MaxResources and Options.MaxMemory, and fixed on Options.Given, too.
 type reservations struct {
 	fixed, resource, leaf, entrance, edge int64
-	// overflow is the reservation for all limiters of overflowing names together. limiters is the maximum number of
-	// these limiters.
-	overflow int64
-	limiters int
+	overflow                              int64 // for all limiters of overflowing names together; a part of fixed
+	limiters                              int   // maximum number of limiters of overflowing names
 }
 
-// Estimated bytes of allocations that a struct refers to, so unsafe.Sizeof does not include them: map nodes, closures
-// and slots of slices.
+// These constants estimate the bytes that a struct refers to: map nodes, closures and slots of slices. unsafe.Sizeof of
+// the struct does not include these bytes.
 const (
-	mapEntry = 160 // an entry of a map or sync.Map, with its share of inner nodes, and an entry of TreeNode.parents
+	// An entry of a map or sync.Map, with its share of the map's inner nodes. An edge of the call tree also needs a
+	// slot in TreeNode.parents, and the number includes this slot.
+	mapEntry = 160
 	names    = 256 // a name of at most MaxNameLength bytes, and its copies in map keys
 	perView  = 24  // slots of one leaf in a shared view; append allocates more slots than needed
 )
 
-// newReservations computes the reservations of a Collector with these options. config is the configuration of its
-// statistics.
+// newReservations computes the reservations of a Collector with the options o. config is the configuration of the
+// Collector's statistics.
 func newReservations(config *node.Config, o *Options) (s reservations) {
 	view := node.NewView(config, 0).Memory() + int64(unsafe.Sizeof(generation{}))
 	treeNode := int64(unsafe.Sizeof(TreeNode{})) + view + mapEntry
 	quota := config.QuotaMemory()
-	// Assume that a limiter has two rules with a meter and a quota each.
+	// Assume that a limiter has two rules, and that each rule has a meter and a quota.
 	limiter := int64(unsafe.Sizeof(limiter{})) + mapEntry +
 		2*(int64(unsafe.Sizeof(rule{})+unsafe.Sizeof(meter{}))+quota)
 	s.limiters = int(min(o.MaxMemory/limiterShare/limiter, int64(o.MaxResources)))
@@ -79,17 +81,17 @@ func newReservations(config *node.Config, o *Options) (s reservations) {
 // limiterShare bounds the limiters of overflowing names: they take at most 1/limiterShare of MaxMemory.
 const limiterShare = 16
 
-// spareLeaves is the number of leaves that the resource [Other] needs for calls whose own leaf has no memory: one leaf
-// for each combination of inbound or not, and nested or outermost. Each origin in a limit needs four further leaves,
-// because the calls of these origins are recorded separately.
+// spareLeaves is the number of spare leaves. A spare leaf belongs to the resource [Other]. It records calls for whose
+// own leaf there is no memory. Other needs four spare leaves, because a call is inbound or not, and it is nested or
+// outermost. Each origin in a limit needs four further spare leaves, because its calls are recorded separately.
 const spareLeaves = 4
 
 // reserved returns the sum of all reservations.
 func (c *Collector) reserved() int64 {
 	s, rules := &c.sizes, c.limits.Load()
-	// s.fixed includes all spare leaves, even before they exist, so subtract the existing spare leaves from the number
-	// of leaves. Each name in a limit reserves a resource, because such a name can be registered even if the table is
-	// full.
+	// The memory of spare leaves is reserved before they exist: s.fixed includes four of them, and rules.origins adds
+	// four for each origin in a limit. The number of leaves also includes the spare leaves that exist, so subtract
+	// these. Each name in a limit reserves a resource, because such a name can be registered even if the table is full.
 	return s.fixed + c.excess.Load() +
 		(c.registered.Load()+int64(len(rules.names)))*s.resource +
 		(c.leafCount.Load()-c.sparesInUse.Load()+int64(len(rules.origins))*spareLeaves)*s.leaf +
@@ -99,8 +101,8 @@ func (c *Collector) reserved() int64 {
 // fits reports whether n more bytes can be reserved.
 func (c *Collector) fits(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory }
 
-// fitsMore is fits for items that may use only three quarters of MaxMemory. The last quarter is for new resources and
-// their first leaves.
+// fitsMore is like fits, but for items that may use only three quarters of MaxMemory. The last quarter is for new
+// resources and their first leaves.
 func (c *Collector) fitsMore(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory/4*3 }
 
 // leafFits reports whether there is memory for another leaf of r.
@@ -111,10 +113,10 @@ func (c *Collector) leafFits(r *Resource) bool {
 	return c.fitsMore(c.sizes.leaf)
 }
 
-// memoryOfNames returns the bytes that suffice for the resources in Given and MaxResources others, with one busy leaf
-// each.
+// memoryOfNames returns the number of bytes that suffice for the resources in Given and for MaxResources other
+// resources, if each resource has one busy leaf.
 func (o Options) memoryOfNames(config *node.Config) int64 {
-	o.MaxMemory = math.MaxInt64 // no bound, so that newReservations counts MaxResources limiters
+	o.MaxMemory = math.MaxInt64 // newReservations then counts MaxResources limiters
 	s := newReservations(config, &o)
 	return s.fixed + s.entrance + int64(min(o.MaxResources, 1<<30)+len(o.Given))*(s.resource+s.leaf)
 }
@@ -137,8 +139,8 @@ type Memory struct {
 	// Names is the memory of resources, origins, entrances and the call tree. Limits is the memory of limits.
 	Names, Limits int64
 	// Calls is the memory of calls in flight: their contexts, their trace IDs, and their reservations. (A call has a
-	// reservation if a dry run would have refused it, or if it is recorded for another name under limits.) All other
-	// calls through a handle take no memory.
+	// reservation in two cases: a dry run would have refused it, or it has limits and is recorded for another name.) A
+	// call through a handle takes no memory if it has no reservation.
 	Calls int64
 }
 
@@ -157,10 +159,10 @@ func (m Memory) parts(yield func(v float64, labels ...string)) {
 	yield(float64(m.Calls), "calls")
 }
 
-// Memory returns the memory that the Collector holds. It is an estimate from the sizes of the parts, within a tenth of
-// the live heap. [Options].MaxMemory bounds the sum of all parts except Calls, because the service decides how many
-// calls are in flight. The cost is linear in the number of leaves and of calls in flight. Memory locks each leaf for a
-// short time. A nil Collector takes no memory.
+// Memory returns the memory that the Collector holds. The result is an estimate from the sizes of the parts. It differs
+// from the live heap by at most a tenth. [Options].MaxMemory bounds the sum of all parts except Calls, because the
+// service decides how many calls are in flight. The cost is linear in the number of leaves and of calls in flight.
+// Memory locks each leaf for a short time. A nil Collector takes no memory.
 func (c *Collector) Memory() (m Memory) {
 	if c == nil {
 		return m
@@ -194,8 +196,8 @@ func (m *Memory) add(o Memory) {
 	m.Calls += o.Calls
 }
 
-// memory returns the memory of the calls with a frame (a context that Enter returned). A call whose frame found no free
-// slot counts with the average of the calls in slots.
+// memory returns the memory of the calls with a frame (a context that Enter returned). For each call whose frame found
+// no free slot, memory adds the average of the calls with a slot.
 func (s *slots) memory() (n int64) {
 	each, listed := int64(unsafe.Sizeof(frame{})), int64(0)
 	for f := range s.all {
@@ -211,8 +213,8 @@ func (s *slots) memory() (n int64) {
 	return n + each*s.unlisted.Load()
 }
 
-// memoryOf returns the memory of a resource with its leaves. excess is the number of bytes by which this memory exceeds
-// the reservations of the resource and the leaves.
+// memoryOf returns the memory of a resource with its leaves. The result excess is the number of bytes by which this
+// memory exceeds the reservations of the resource and the leaves.
 func (c *Collector) memoryOf(r *Resource) (m Memory, excess int64) {
 	for _, t := range r.treeNodes() {
 		m.Names += t.memory()
@@ -287,7 +289,7 @@ func (m *limiter) memory() int64 {
 // memory returns the memory of the rules and meters, without the struct quotas itself. The limiter's mu must be held.
 func (s *quotas) memory(config *node.Config) int64 {
 	n := int64(cap(s.qps)+cap(s.concurrency)) * int64(unsafe.Sizeof(rule{}))
-	// rule.quota; the passes that it reads belong to the meter.
+	// Each QPS rule has a Quota. The Quota refers to the passes of a meter, and the function count adds these passes.
 	n += int64(len(s.qps)) * int64(unsafe.Sizeof(node.Quota{}))
 	count := func(x *meter) {
 		for _, q := range [...]*node.Quota{x.passes, x.overflowPasses} {

@@ -23,8 +23,8 @@ type Metric struct {
 	Help string
 	// Labels are the label names, in order. They follow the rules of Name, and must not begin with __.
 	Labels []string
-	// Value reads a metric without labels. Several goroutines may call it concurrently. If Value panics, pages omit the
-	// metric.
+	// Value returns the value of a metric without labels. Several goroutines may call it concurrently. If Value panics,
+	// pages omit the metric.
 	Value func() float64
 	// Read yields the series of a metric with labels: each value with its label values, in the order of Labels. Several
 	// goroutines may call it concurrently. Read yields nothing if there is no series. Pages omit a series with a wrong
@@ -108,7 +108,8 @@ func (m *Metric) check() error {
 
 // conflict returns an error if the metrics m and o cannot be on one page.
 func (m *Metric) conflict(o *Metric) error {
-	base := func(m *Metric) string { return strings.TrimSuffix(m.Name, "_total") } // as in OpenMetrics
+	// In OpenMetrics, the name of a counter does not include _total.
+	base := func(m *Metric) string { return strings.TrimSuffix(m.Name, "_total") }
 	switch {
 	case base(m) != base(o):
 		return nil
@@ -128,20 +129,20 @@ type publication struct{ metrics []Metric }
 // When the part ends, it calls the returned function withdraw to remove its metrics. Further calls of withdraw do
 // nothing.
 //
-// Several parts may publish series with the same name and the same label values. Pages merge them. A counter shows the
-// sum, and a gauge the highest value. If the name of a gauge ends in _timestamp_seconds, pages show the lowest value
-// instead: the lowest timestamp belongs to the part that is furthest behind. Such a gauge must always have a value: 0
-// for an event that has not happened yet.
+// Several parts may publish series with the same name and the same label values. Pages merge such series into one. For
+// counters, pages show the sum, and for gauges the highest value. If the name of a gauge ends in _timestamp_seconds,
+// pages show the lowest value instead: the lowest timestamp belongs to the part that is furthest behind. Such a gauge
+// must always have a value: 0 for an event that has not happened yet.
 //
-//	pushes of two servers      metric                                       shown as
-//	3 and 4                    push_samples_total{format="otlp"}            7
-//	120 s and 5 s              push_lag_seconds{format="otlp"}              120
-//	13:00:05 and 13:02:00      push_last_success_timestamp_seconds          13:00:05
+//	metric                                   values of two parts        value on pages
+//	push_samples_total{format="otlp"}        3 and 4                    7
+//	push_lag_seconds{format="otlp"}          120 s and 5 s              120 s
+//	push_last_success_timestamp_seconds      13:00:05 and 13:02:00      13:00:05
 //
 // Publish panics if a metric is invalid (see [Metric]), or if its name is in use for a different metric: a metric of
 // the Collector itself, or a published metric with other labels. Names that differ only in _total are the same name.
-// Publish does not know the names that pages use for resources, such as pass_total; pages omit a metric with such a
-// name. A pedantic prometheus.Registry refuses metrics that are published after the page was registered.
+// Publish does not know the names of the statistics on the pages, such as pass_total; pages omit a self-metric with
+// such a name. A pedantic prometheus.Registry refuses metrics that are published after the page was registered.
 //
 // A nil Collector publishes nothing.
 func (c *Collector) Publish(all ...Metric) (withdraw func()) {
@@ -167,8 +168,8 @@ func (c *Collector) Publish(all ...Metric) (withdraw func()) {
 	}
 }
 
-// checkMetrics returns an error if a metric of the list is invalid, or conflicts with another metric: of the list, of
-// the Collector, or a published one. publishedMu must be held.
+// checkMetrics returns an error if a metric of the list is invalid or conflicts with another metric. The other metric
+// may be in the list, belong to the Collector itself, or be published already. publishedMu must be held.
 func (c *Collector) checkMetrics(all []Metric) error {
 	var errs []error
 	own := c.own()
@@ -194,8 +195,8 @@ func (c *Collector) checkMetrics(all []Metric) error {
 }
 
 // Metrics returns all self-metrics. The metrics of the Collector itself come first: the values of [Collector.Health],
-// the memory, the build, and the oldest calls in flight. The published metrics follow in order of publication. A nil
-// Collector returns only its own metrics, for documentation.
+// the memory, the build, and the oldest calls in flight. The published metrics follow in order of publication. If c is
+// nil, Metrics returns only the metrics of the Collector itself, so that documentation can list them.
 func (c *Collector) Metrics() []Metric {
 	all := c.own()
 	if c == nil {

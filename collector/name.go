@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// Other is the name that replaces a new resource, origin, entrance or reason when its table is full.
+	// Other replaces the name of a new resource, origin, entrance or reason if the table of such names is full.
 	Other = "_other"
 	// Unnamed is the resource of calls with the empty name.
 	Unnamed = "_unnamed"
@@ -18,8 +18,8 @@ const (
 	MaxNameLength = 200
 )
 
-// CleanName converts name to the name of its resource. If name is valid UTF-8 of 1 to [MaxNameLength] bytes and not the
-// name of a view, CleanName returns it unchanged. Otherwise:
+// CleanName converts name to a valid name of a resource. If name is valid UTF-8 of 1 to [MaxNameLength] bytes and not
+// the name of a view, CleanName returns it unchanged. Otherwise:
 //
 //   - Each sequence of invalid bytes becomes one U+FFFD.
 //   - A name of more than MaxNameLength bytes is cut between two characters, and gets "~" and a hash of the whole name
@@ -27,14 +27,15 @@ const (
 //   - The empty name becomes [Unnamed].
 //   - The names of views, [Root] and [InboundTotal], get the prefix "_".
 //
-// All other bytes are kept, including newlines and quotes: exporters escape them for their format. Origins, entrances
-// and reasons are cleaned in the same way, but may have the name of a view, and the replacement for an empty one is not
-// Unnamed: an origin stays empty, an entrance becomes [DefaultEntrance], and a reason becomes [Unspecified].
+// All other bytes are kept, including newlines and quotes: exporters escape them for their format. The names of
+// origins, entrances and reasons are cleaned in the same way, with two exceptions. They may be equal to the name of a
+// view. If they are empty, an origin stays empty, an entrance becomes [DefaultEntrance], and a reason becomes
+// [Unspecified].
 //
 //	""               _unnamed
 //	"machine-root"   _machine-root
 //	"a\xff\xfeb"     a, one U+FFFD, b
-//	300 letters a    183 of them, "~" and 16 hexadecimal digits
+//	300 letters a    183 letters a, "~" and 16 hexadecimal digits: 200 bytes
 func CleanName(name string) string {
 	if name == Root || name == InboundTotal {
 		return "_" + name
@@ -42,8 +43,8 @@ func CleanName(name string) string {
 	return cleanName(name, Unnamed)
 }
 
-// cleanName is CleanName for names of origins, entrances and reasons. The parameter empty replaces an empty name, and
-// names of views are not changed.
+// cleanName is like CleanName, but for names of origins, entrances and reasons. It replaces an empty name by the
+// parameter empty, and does not change names of views.
 func cleanName(name, empty string) string {
 	if name == "" {
 		return empty

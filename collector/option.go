@@ -35,29 +35,29 @@ func Origin(name string) CallOption { return CallOption{kind: optionOrigin, text
 // outermost call; all nested calls have the same entrance. The default is [DefaultEntrance].
 func Entrance(name string) CallOption { return CallOption{kind: optionEntrance, text: name} }
 
-// Inbound marks a call from outside the process, which counts in [InboundTotal]. It has no effect on a call that is
-// nested below an inbound call, so a request that passes two middlewares counts once. It has an effect again below an
-// [Outbound] call, where another request may arrive.
+// Inbound marks a call from outside the process. Such a call counts in [InboundTotal]. Inbound has no effect on a call
+// that is nested below an inbound call: a request that passes two middlewares counts once. Below an [Outbound] call,
+// Inbound has an effect again, because another request may arrive there.
 func Inbound() CallOption { return CallOption{kind: optionInbound} }
 
-// Outbound marks a call that leaves the process. It does not inherit the origin of its caller.
+// Outbound marks a call that leaves the process. The call does not inherit the origin of its caller.
 func Outbound() CallOption { return CallOption{kind: optionOutbound} }
 
 // Batch makes the entry represent n calls. They pass or are refused together, have the same response time, and count as
-// one call in flight. An n below 1 counts as 1. A batch that enters counts at most 2^32-1 passes. A refused batch
-// counts all its calls, and so does a batch that [Collector.Record] records.
+// one call in flight. If n is below 1, it counts as 1. A batch that enters counts at most 2^32-1 passes. This maximum
+// does not apply to batches that are refused, or that [Collector.Record] records.
 func Batch(n int64) CallOption { return CallOption{kind: optionBatch, n: n} }
 
-// Prioritized lets a call wait if a QPS limit would refuse it now: it borrows a pass from a later bucket (a part of a
-// second, see [Limit]). The call waits at most half a second, and no longer than its context.
+// Prioritized lets a call wait if a QPS limit would refuse it now. The call then borrows a pass from a later bucket (a
+// part of a second, see [Limit]). It waits at most half a second, and no longer than its context.
 func Prioritized() CallOption { return CallOption{kind: optionPrioritized} }
 
 // Admitted marks a call that was already admitted elsewhere. No limit refuses the call, but all limits count it.
 func Admitted() CallOption { return CallOption{kind: optionAdmitted} }
 
-// StartedAt is for a call that began at t, before it enters. Its response time counts from t. The pass is counted when
-// the call enters, and the call is in flight from then on, because sealed seconds do not change. If t is zero or in the
-// future, the response time also counts from the time when the call enters.
+// StartedAt is for a call that began at the time t, before it enters. The response time of the call counts from t. The
+// pass is counted when the call enters, because sealed seconds do not change. For the same reason, the call is in
+// flight only from its entry on. If t is zero or in the future, the response time counts from the entry.
 func StartedAt(t time.Time) CallOption { return CallOption{kind: optionStarted, at: &t} }
 
 // Passed marks a call whose pass another process has counted, for example the process before a restart. In this process
@@ -66,19 +66,20 @@ func StartedAt(t time.Time) CallOption { return CallOption{kind: optionStarted, 
 func Passed() CallOption { return CallOption{kind: optionPassed} }
 
 // FromRequest marks a name that comes from a request, such as a path. The caller has decided that the name may have a
-// resource, for example because the service has answered it with success. Such a name is earned; other names are given.
-// In a full table, an earned name never evicts a given name, but any new name may evict an earned one; see
+// resource, for example because the service has responded to this name with success. Such a name is earned; other names
+// are given. In a full table, an earned name never evicts a given name, but any new name may evict an earned one; see
 // [Options].MaxResources. An earned name becomes given when a call without this option, or [Collector.Resource], uses
 // it.
 func FromRequest() CallOption { return CallOption{kind: optionFromRequest} }
 
-// FallbackResource records a call for the given resource instead of a resource with the call's own name. An example is
-// "unmatched", for all names that have not earned a resource. The option has no effect if the call's own name has a
-// resource, or if a limit names it exactly. Limits apply by the call's own name, as for names that are recorded as
-// [Other]; see [Limit]. The given resource is registered if necessary, and is never retired.
+// FallbackResource records a call for the fallback resource, whose name is the parameter, and not for a resource with
+// the call's own name. For example, all calls with names that have not earned a resource can share the resource
+// "unmatched". The option has no effect if the call's own name has a resource, or if the name is the exact name in a
+// limit. The limits for the call's own name still apply to the call, as to calls that are recorded for [Other]; see
+// [Limit]. The fallback resource is registered if necessary, and is never retired.
 //
-// Calls with the name of the given resource itself may be in flight when it first records a call of another name.
-// Limits with patterns do not count these earlier calls.
+// When the fallback resource records a call of another name for the first time, calls with the name of the fallback
+// resource itself may be in flight. Limits with patterns do not count these earlier calls.
 func FallbackResource(resource string) CallOption {
 	return CallOption{kind: optionFallback, text: resource}
 }
@@ -102,11 +103,11 @@ type options struct {
 	trace            string
 	fallback         string // from FallbackResource; empty without the option
 	name             string // the call's own name, as passed to Enter
-	// The resource with the call's own name, if it has no memory for another leaf (a combination of resource, origin
-	// and entrance) and [Other] records the call. Otherwise nil.
+	// home is the resource with the name of the call, if [Other] records the call because there is no memory for
+	// another leaf of that resource. Otherwise home is nil. (A leaf is a combination of resource, origin and entrance.)
 	home *Resource
 	n    int64
-	at   *time.Time // nil means now
+	at   *time.Time // from StartedAt; nil without the option
 }
 
 func (o *options) apply(list []CallOption) {
