@@ -72,7 +72,7 @@ func Passed() CallOption { return CallOption{kind: optionPassed} }
 // it.
 func FromRequest() CallOption { return CallOption{kind: optionFromRequest} }
 
-// FallbackResource records a call for the fallback resource, whose name is the parameter, and not for a resource with
+// FallbackResource names a fallback resource. The call is recorded for the fallback resource instead of a resource with
 // the call's own name. For example, all calls with names that have not earned a resource can share the resource
 // "unmatched". The option has no effect if the call's own name has a resource, or if the name is the exact name in a
 // limit. The limits for the call's own name still apply to the call, as to calls that are recorded for [Other]; see

@@ -39,7 +39,7 @@ type Options struct {
 	// evicts a given one.
 	//
 	// While no resource is idle, the calls of further names are recorded for the resource [Other]. Limits with patterns
-	// still limit up to MaxResources of these names one by one; see [Limit].
+	// still limit up to MaxResources of these names, each name separately; see [Limit].
 	MaxResources int
 	// MaxOrigins is the maximum number of origins of a resource, [DefaultMaxOrigins] if zero. Calls of further origins
 	// share the origin [Other]. MaxEntrances is the maximum number of entrances of the process, [DefaultMaxEntrances]
@@ -47,9 +47,9 @@ type Options struct {
 	// series. MaxOrigins also prevents a client from using all memory with made-up origins of one resource.
 	MaxOrigins, MaxEntrances int
 	// MaxMemory is the maximum number of bytes of heap for all statistics and limits. If zero, it is
-	// [DefaultMaxMemory], which suffices for ten thousand busy resources with one origin each. With more names or
-	// longer Windows, the default is higher: it always suffices for one busy leaf of each resource, counting the names
-	// in Given and MaxResources others. (A leaf is a combination of resource, origin and entrance.)
+	// [DefaultMaxMemory], which suffices for ten thousand busy resources with one origin each. If MaxResources, Given
+	// or Windows require more memory, the default is higher. It always suffices for one busy leaf of each name in
+	// Given, and of MaxResources other resources. (A leaf is a combination of resource, origin and entrance.)
 	//
 	// A resource with one leaf reserves some 19 KB at its first call, with the default Windows. The resource may use
 	// these bytes later without further checks. A busy resource takes some 15 KB. A leaf can take more than it has
@@ -57,13 +57,13 @@ type Options struct {
 	// new leaves.
 	//
 	// If there is no memory for a leaf, the call is recorded for the resource [Other]. The limits of the resource with
-	// the call's own name still apply to it. New names evict idle resources, as for MaxResources. Further leaves of a
-	// resource may use only three quarters of the memory; the last quarter is for the first leaves of resources. See
-	// [Collector.Memory].
+	// the call's own name still apply to the call. New names evict idle resources, as for MaxResources. Further leaves
+	// of a resource may use only three quarters of the memory; the last quarter is for the first leaves of resources.
+	// See [Collector.Memory].
 	MaxMemory int64
 	// RetireAfter is the time after which an idle leaf is retired and its series end. A leaf is idle if it records
 	// nothing and has no call in flight. The counts of a retired leaf stay in every total. A resource is retired with
-	// its last leaf; a call through a kept handle registers it again.
+	// its last leaf. A later call through a kept handle registers the resource again.
 	//
 	// The default is [DefaultRetireAfter]. If RetireAfter is negative, leaves are retired only when a new name evicts
 	// their resource. Otherwise RetireAfter must exceed Windows.History by at least two seconds, so that every exporter
@@ -81,23 +81,23 @@ type Options struct {
 	// ExceptionClass is nil, exceptions have no classes. If it panics, the class is [Unspecified], and the panic
 	// continues.
 	ExceptionClass func(error) string
-	// DurationsUnknown means that response times are unknown, for example in a log without durations. They count as 0,
-	// and exporters omit every metric of response times.
+	// DurationsUnknown means that response times are unknown, for example in a log without durations. All response
+	// times then count as 0, and exporters omit every metric of response times.
 	DurationsUnknown bool
-	// OpenTelemetry keeps the additional counts that exporters need to show inbound calls under the names of
-	// OpenTelemetry's semantic conventions, in addition to the metrics of windowstat:
-	// http_server_request_duration_seconds, http_server_active_requests and rpc_server_call_duration_seconds on the
-	// pages that show totals. See docs/opentelemetry.md for the labels and the limitations. The response times of
-	// inbound calls are then counted for each code. That costs a few nanoseconds for each inbound call, and each leaf
-	// reserves some 1.3 KB more. If Windows.Bounds is nil, the bounds are [node.DefaultBounds] plus the bounds that the
-	// conventions recommend: 75 ms, 750 ms and 7.5 s.
+	// OpenTelemetry lets exporters also show inbound calls under the names of OpenTelemetry's semantic conventions.
+	// These names are http_server_request_duration_seconds, http_server_active_requests and
+	// rpc_server_call_duration_seconds. They are on the pages that show totals, in addition to the metrics of
+	// windowstat. See docs/opentelemetry.md for the labels and the limitations. For these metrics, the Collector counts
+	// the response times of inbound calls separately for each code. That costs a few nanoseconds for each inbound call,
+	// and each leaf reserves some 1.3 KB more. If Windows.Bounds is nil, the bounds are [node.DefaultBounds] plus the
+	// bounds that the conventions recommend: 75 ms, 750 ms and 7.5 s.
 	OpenTelemetry bool
-	// After is the last second that an earlier process logged or sent. The wall clock times that name the seconds of
-	// this process are all later than After. The zero Time means none.
+	// After is the last second that an earlier process logged or sent. Each second of this process has a wall clock
+	// time as its name, and all these times are later than After. The zero Time means that there is no earlier process.
 	After time.Time
 	// Now replaces the clock, for tests and for replays of the past. The Collector calls Now at the start and the end
-	// of each call, concurrently in several goroutines. If Now returns an earlier time than before, the time of the
-	// Collector stops until Now has caught up. The Collector holds locks while it calls Now. Now must therefore not use
+	// of each call, concurrently in several goroutines. If Now goes back, the time of the Collector stops until Now
+	// returns a later time than any before. The Collector holds locks while it calls Now. Now must therefore not use
 	// the Collector, panic, or end its goroutine. A prioritized call that waits for quota waits by the machine's clock,
 	// even if Now is set.
 	Now func() time.Time

@@ -22,12 +22,13 @@ func (r *Resource) Origin(name string) View {
 //
 //	leaves of the resource       defaultOrigin              origins                     View of the origin ""
 //	none, or origin "" only      alive                      nil                         the view of the resource
-//	origins "" and "b"           dead, replaced by          "": clone of the view,      the clone
-//	                             the entry "" of origins    "b": its own view
+//	origins "" and "b"           dead, replaced by          "": clone of the            the clone
+//	                             the entry "" of origins    resource's view,
+//	                                                        "b": its own view
 //	origin "b" only              dead                       "b": its own view           idle
 //
-// A View that a caller keeps follows the name of its origin through these states: its field generation.next is a
-// function that findOrigin has returned.
+// A View of an origin stays valid in all these states. It calls generation.next, a function from findOrigin, to look up
+// the origin by name.
 
 // findOrigin returns a function that looks up an origin by name. The function uses the resource that has the name of r
 // at the time of the call, because r may have been retired.
@@ -36,7 +37,7 @@ func (r *Resource) findOrigin(name string) func() *generation {
 }
 
 // origin returns the generation of an origin of r, or nil. If r was retired and another resource has its name now,
-// origin does not look there.
+// origin does not search that resource.
 func (r *Resource) origin(name string) *generation {
 	if all := loaded(&r.origins); all != nil {
 		return all[name]
@@ -64,7 +65,7 @@ func (r *Resource) hasOrigin(name string) bool {
 	return n < r.c.opts.MaxOrigins || r.c.limits.Load().origins[name]
 }
 
-// addOrigin creates the view of an origin if it does not exist. The collector's mu must be held.
+// addOrigin creates the view of an origin if the view does not exist. The collector's mu must be held.
 func (r *Resource) addOrigin(name string) {
 	if r.origin(name) != nil {
 		return
@@ -83,7 +84,8 @@ func (r *Resource) addOrigin(name string) {
 	}
 	add(name, node.NewView(r.c.shape, r.c.line.Now()))
 	r.origins.Store(&all)
-	// Set dead last: a lookup that finds defaultOrigin dead must find the entry "" in r.origins, if there is one.
+	// Set dead last. If a lookup finds defaultOrigin dead, r.origins must already have the entry "", if there is such
+	// an entry.
 	r.defaultOrigin.dead.Store(true)
 }
 
@@ -96,7 +98,7 @@ func (r *Resource) dropOrigins() {
 			gone = true
 		}
 	}
-	if !gone { // the usual case; nothing is copied
+	if !gone { // the usual case
 		return
 	}
 	all := maps.Clone(old)

@@ -25,8 +25,8 @@ type Completed struct {
 
 // Record records a completed call, for callers that learn of calls when they end. The call passes and completes in the
 // current second, in one step: no reader sees the pass without the completion. The call does not count in concurrency,
-// because the Collector does not know when it was in flight. In the call tree, the resource of the call is directly
-// below the entrance. No limit refuses the call, but QPS limits count it.
+// because the Collector does not know when the call was in flight. In the call tree, the resource of the call is
+// directly below the entrance. No limit refuses the call, but QPS limits count it.
 //
 // Record accepts the options of [Collector.Enter]; [StartedAt], [Passed], [Admitted] and [Prioritized] have no effect.
 // Record costs as much as Enter and Exit minus one reading of the clock. It allocates nothing if the name is
@@ -57,7 +57,7 @@ func (c *Collector) isException(err error) bool {
 // record records the call with the options o and returns the resource that counts it. failed means that the call ends
 // with an exception.
 func (c *Collector) record(e *Completed, o *options, failed bool) (r *Resource) {
-	_ = c.count(nil, o, func(l *leaf) (err error) { // f returns no other error than errMoved
+	_ = c.count(nil, o, func(l *leaf) (err error) { // count handles errMoved, the only error of the function
 		r = l.resource
 		var p *reservation
 		var list []*limiter
@@ -68,7 +68,7 @@ func (c *Collector) record(e *Completed, o *options, failed bool) (r *Resource) 
 			if err != nil {
 				return err
 			}
-			defer p.release() // countPasses counts the call as in flight, but the call has ended
+			defer p.release() // countPasses counts the call as in flight, but the call has ended already
 			defer unlockAll(list)
 		}
 		// Hold keeps the current bucket open until bucket.Record below. The quotas of the limits therefore count the

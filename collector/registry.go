@@ -25,9 +25,9 @@ func (c *Collector) Resource(name string) *Resource {
 //
 //	leafFor       in the call tree: from the node of the caller, or of the entrance, to the leaf   3 lookups
 //	resourceFor   by name: the resource in byName                                                  1 lookup
-//	location      the leaf within the bounds of Options: names beyond them become Other            3 lookups
+//	location      the leaf within the bounds of Options: names beyond the bounds become Other      3 lookups
 //	register      with mu: a new resource, if the table has a free slot
-//	evict         without mu: retire the longest-idle resource, then try again
+//	evict         with mu only for short portions: retire the longest-idle resource; then register again
 //	makeLeaf      with mu: the steps of location again, then a new tree node, leaf and edge
 //
 // Another goroutine may retire the resource or the leaf between two steps. If the resource was retired, makeLeaf
@@ -57,8 +57,8 @@ func (c *Collector) resourceFor(name string, given bool) *Resource {
 	if c.full(clean) {
 		c.sweep(newShare)
 	}
-	// The loop ends: each round removes one entry from the list of idle resources. When the list is empty, register
-	// returns the resource Other.
+	// The loop terminates, because each round removes one entry from the list of idle resources. When the list is
+	// empty, register returns the resource Other.
 	for {
 		if r := c.register(clean, given); r != nil {
 			return r.markGiven(given)
@@ -82,8 +82,9 @@ func (c *Collector) full(name string) bool {
 		!c.limits.Load().names[name]
 }
 
-// register looks up or creates the resource with this name. If the table is full, register returns nil if evict may
-// free a slot for the name, or else the resource Other. The parameter given is true for a name from code.
+// register looks up or creates the resource with this name. If the table is full and evict may free a slot for the
+// name, register returns nil. If the table is full and evict cannot free a slot, register returns the resource Other.
+// The parameter given is true for a name from code.
 func (c *Collector) register(name string, given bool) *Resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,8 +118,8 @@ func (c *Collector) ensureOther() *Resource {
 }
 
 // newResource creates a resource. mu must be held. Seal also takes mu to read the list of resources. There are thus two
-// cases: Seal finds the new resource in the list and seals its seconds, or the resource is created after Seal has read
-// the list and has no earlier seconds.
+// cases. If the resource is in the list that Seal reads, Seal also seals the seconds of this resource. If the resource
+// is created later, it has no seconds that Seal would have to seal.
 func (c *Collector) newResource(name string) *Resource {
 	v := node.NewView(c.shape, c.line.Now())
 	r := &Resource{name: name}
@@ -146,8 +147,8 @@ func (c *Collector) target(o *options) (name string, shared bool) {
 }
 
 // leafFor returns the leaf that records a call for the resource with the given name, and creates the leaf if necessary.
-// up is the frame (the context) of the caller, or nil for an outermost call. If the leaf exists, leafFor takes three
-// lookups and no lock. If a name is beyond the bounds of Options, leafFor takes a few lookups more, and no lock either.
+// up is the frame (the context) of the caller, or nil for an outermost call. If the leaf exists, leafFor needs three
+// lookups and no lock. If a name is beyond the bounds of Options, leafFor needs a few more lookups, but no lock either.
 func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 	o.home = nil
 	var at *TreeNode
@@ -221,9 +222,9 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 		s.leaf = c.newLeaf(tn, s.key, s.spare)
 	}
 	switch {
-	// The tree gets an edge from each caller to the node. If the caller's node belongs to another entrance or was
-	// retired, the leaf's node becomes a child of its own entrance instead. If the tree is full or too deep, the tree
-	// gets no edge, and leafFor marks the caller's node with cutOff.
+	// The tree gets an edge from the node of each caller to the node of the leaf. If the caller's node belongs to
+	// another entrance or was retired, the leaf's node becomes a child of its own entrance instead. If the tree is full
+	// or too deep, the tree gets no edge, and leafFor marks the caller's node with cutOff.
 	case up == nil:
 		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode)
 	case c.edgeMissing(up, s.leaf):
@@ -236,7 +237,7 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 }
 
 // newTreeNode creates the node of a resource below the entrance with the given name. It also creates the entrance if
-// that does not exist. mu must be held.
+// there is no entrance with this name. mu must be held.
 func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 	e := c.entrance(entrance)
 	if e == nil {
@@ -265,7 +266,7 @@ func (c *Collector) newTreeNode(r *Resource, entrance string) *TreeNode {
 }
 
 // newLeaf creates the leaf with the key k in the tree node tn. It adds the leaf to all views before a call can record
-// into it. spare means that the leaf uses the memory of spareLeaves. mu must be held.
+// into it. The parameter spare means that the leaf uses the memory that is reserved for spareLeaves. mu must be held.
 func (c *Collector) newLeaf(tn *TreeNode, k leafKey, spare bool) *leaf {
 	l := &leaf{leafKey: k, resource: tn.resource, treeNode: tn, spare: spare}
 	l.own.leaf = l
@@ -273,8 +274,8 @@ func (c *Collector) newLeaf(tn *TreeNode, k leafKey, spare bool) *leaf {
 	if c.opts.OpenTelemetry && k.inbound {
 		l.SplitByCode()
 	}
-	// The order matters to readers, which take no lock of the collector. The views get the leaf first, and calls can
-	// reach it afterwards. A view therefore includes every call that a leaf has recorded.
+	// Add the leaf to the views before calls can find the leaf. A view then includes every call that the leaf records,
+	// although readers take no lock of the collector.
 	l.resource.addOrigin(k.origin)
 	for _, v := range l.views() {
 		v.Add(&l.Statistic)

@@ -17,14 +17,16 @@ import (
 // entrance, use [Resource.EnterContext] or [Collector.Enter].
 type Resource struct {
 	// Every call reads the next three fields. These fields are first in the struct, so the allocator places them in one
-	// cache line. Leaf in which Enter records; nil before the first call of Enter and after retirement.
-	current atomic.Pointer[leaf]
+	// cache line.
+
+	current atomic.Pointer[leaf]    // leaf in which Enter records; nil before the first Enter and after retirement
 	limiter atomic.Pointer[limiter] // nil while the resource has no limit
 	generation
 
 	name          string
-	defaultOrigin generation // the origin "" while it is the only one; dead afterwards
-	// The same limiter, but kept while no limit applies; changed with the collector's mu held.
+	defaultOrigin generation // the empty origin while it is the only origin; dead afterwards
+	// The limiter of the resource, also while no limit applies and the field limiter is nil. Changed with the
+	// collector's mu held.
 	limiterState atomic.Pointer[limiter]
 
 	given atomic.Bool // the name comes from code, not only from requests; see [FromRequest]
@@ -34,7 +36,7 @@ type Resource struct {
 	permanent bool // in Options.Given, and therefore never retired
 
 	blocks, exceptions counterVec
-	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // exemplars by histogram bucket; nil without any
+	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // exemplars by histogram bucket; nil before the first one
 
 	// Replaced with the collector's mu held, never modified:
 	contexts atomic.Pointer[[]*TreeNode]
@@ -61,19 +63,19 @@ func (r *Resource) Name() string {
 // No limit refuses the call, but limits count it. See [Resource.TryEnter].
 func (r *Resource) Enter() (e Entry) {
 	if r != nil && !r.begin(&e) {
-		_ = r.enter(&e, true) // admitted: no limit refuses it
+		_ = r.enter(&e, true) // true: no limit refuses the call
 	}
 	return
 }
 
 // A call through a handle (a *Resource that the caller keeps) takes one of three paths:
 //
-//	begin   the leaf in r.current exists, no limit: two loads, then Statistic.Enter      nearly all calls
-//	count   the leaf in r.current exists, with a limit: leaf.enter asks the limiter
+//	begin   r.current has a leaf, and there is no limit: two loads, then Statistic.Enter     nearly all calls
+//	count   r.current has a leaf, and there is a limit: leaf.enter calls limiter.admit
 //	count   r.current is nil, or its leaf was retired: find or create the leaf, and store it in r.current
 
-// begin records the start of a call if the resource has no limit and its leaf exists, which is true for nearly all
-// calls. Otherwise it reports false.
+// begin records the start of a call if the resource has no limit and r.current has a leaf that is not retired. That is
+// the case for nearly all calls. begin reports whether it has recorded the call.
 func (r *Resource) begin(e *Entry) bool {
 	l := r.current.Load()
 	if l == nil || r.limiter.Load() != nil {
@@ -98,9 +100,9 @@ func (r *Resource) EnterContext(ctx context.Context, opts ...CallOption) (inner 
 }
 
 // known returns the leaf that records a call below the frame up, without a lookup of the name in the registry. (A frame
-// is the context of a call; up is nil for an outermost call.) It returns nil in three cases: the resource has a limit,
-// the resource was retired, or the leaf does not exist yet or its tree node is not a child of the caller's node yet.
-// The caller then looks up the leaf as for a call without a handle.
+// is the context of a call; up is nil for an outermost call.) It returns nil if the resource has a limit, if the
+// resource was retired, if the leaf does not exist yet, or if its tree node is not a child of the caller's node yet.
+// Collector.enter then looks up the leaf as for a call without a handle.
 func (r *Resource) known(up *frame, o *options) *leaf {
 	if r.limiter.Load() != nil || r.dead.Load() {
 		return nil
@@ -109,7 +111,7 @@ func (r *Resource) known(up *frame, o *options) *leaf {
 		return r.leaf(o.entrance, o.key(up))
 	}
 	for _, t := range r.treeNodes() {
-		if t.entrance == up.leaf.treeNode.entrance && t.below(up.leaf.treeNode) {
+		if t.entrance == up.leaf.treeNode.entrance && t.isChildOf(up.leaf.treeNode) {
 			return t.leaf(o.key(up))
 		}
 	}
@@ -138,14 +140,15 @@ func (r *Resource) Do(f func() error) error {
 
 // enter records the start of a call, or its refusal by a limit. If admitted is true, no limit refuses the call.
 func (r *Resource) enter(e *Entry, admitted bool) error {
-	var o options // not a composite literal: Go would copy it, at a tenth of the cost of a call
+	// Do not use a composite literal. Go would copy the literal, and the copy would cost a tenth of a call.
+	var o options
 	o.name, o.entrance, o.n, o.admitted = r.name, DefaultEntrance, 1, admitted
 	return r.count(&o, func(l *leaf) error { return l.enter(context.Background(), e, &o) })
 }
 
-// count calls f with the leaf that records a call without a context. f records into it. If the leaf cannot record the
-// call, f returns errMoved, and count calls f again with another leaf. After r was retired, each call looks up the
-// name: another resource may have the name now, or the resource [Other] may record the call.
+// count calls f with the leaf that records a call without a context. f records the call in this leaf. If the leaf
+// cannot record the call, f returns errMoved, and count calls f again with another leaf. After r was retired, each call
+// looks up the name: another resource may have the name now, or the resource [Other] may record the call.
 func (r *Resource) count(o *options, f func(*leaf) error) error {
 	if l := r.current.Load(); l != nil {
 		if err := f(l); err != errMoved {
@@ -168,14 +171,15 @@ func (r *Resource) Block(reason string) {
 		return
 	}
 	o := options{name: r.name, entrance: DefaultEntrance, n: 1}
-	_ = r.count(&o, func(l *leaf) error { return l.block(reason, 1) }) // l.block returns no other error than errMoved
+	// The only error of l.block is errMoved, and count handles it.
+	_ = r.count(&o, func(l *leaf) error { return l.block(reason, 1) })
 }
 
 // The next four methods are shortcuts for methods of the resource's View. PassQPS, Window and InFlight are for code
 // that decides about calls; Snapshot is for tests and logs.
 
 // PassQPS is [View.PassQPS] of the resource: the passes per second in the second window. The second window is a second
-// long and consists of buckets: the open bucket and those before it.
+// long. It consists of the open bucket and the buckets before the open bucket.
 func (r *Resource) PassQPS() float64 { return r.View().PassQPS() }
 
 // Window is [View.Window] of the resource.
@@ -187,7 +191,7 @@ func (r *Resource) InFlight() int64 { return r.View().InFlight() }
 // Snapshot is [View.Snapshot] of the resource.
 func (r *Resource) Snapshot(h *node.Histogram) node.Snapshot { return r.View().Snapshot(h) }
 
-// now returns the resource that currently has the name of r. If no resource has it, now returns r.
+// now returns the resource that currently has the name of r. If no resource has this name, now returns r.
 func (r *Resource) now() *Resource {
 	if r.dead.Load() {
 		if x, ok := r.c.byName.Load(r.name); ok {
@@ -243,8 +247,9 @@ func (r *Resource) Entrances() iter.Seq2[string, View] {
 }
 
 // Blocks iterates over the reasons of refused calls, with the number of calls for each. The reason is the name of the
-// limit that refused them, or the text passed to Block. There are at most 16 reasons: the first fifteen are counted
-// separately, and all later ones share [Other]. A resource without refused calls yields [Unspecified] with 0.
+// limit that refused them, or the text passed to Block. There are at most 16 reasons. The first fifteen reasons are
+// counted separately, and all later reasons share the reason [Other]. A resource without refused calls yields
+// [Unspecified] with 0.
 func (r *Resource) Blocks() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		if r != nil && !r.now().blocks.each(yield) {

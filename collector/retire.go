@@ -24,20 +24,20 @@ const (
 	portion = 64
 )
 
-// sweeper is the state of the sweep in progress. A sweep is a scan of all resources that retires idle ones. Each call
-// of the method sweep visits a part of the resources:
+// sweeper is the state of the sweep in progress. A sweep visits all resources, and retires idle leaves and idle
+// resources. Each call of Collector.sweep visits a part of the resources:
 //
 //	Seal, or a new name in a full table
 //	  sweep    up to sealShare or newShare leaves; the next call continues
 //	    retire each resource: its idle leaves, then its empty origins and tree nodes, then the resource itself
-//	  compact  at the end: remove what was retired from the list of resources and from the shared views
+//	  compact  at the end: remove retired resources from c.resources, and retired leaves from the shared views
 //
 // (The shared views have leaves of many resources: the views of the root, of the entrances, and of all inbound calls.)
 type sweeper struct {
-	mu   sync.Mutex     // held during a part of the sweep; locked only with TryLock, so no goroutine waits
+	mu   sync.Mutex     // held during a part of the sweep; locked only with TryLock, so no goroutine waits for it
 	todo []*Resource    // resources that the sweep has not visited yet; nil between sweeps
 	idle []idleResource // evictable resources found so far
-	// Bytes by which the memory of the resources visited so far exceeds their reservations; see memory.go.
+	// Sum over the resources visited so far: the bytes by which their memory exceeds their reservations. See memory.go.
 	excess int64
 }
 
@@ -45,9 +45,10 @@ type sweeper struct {
 // that was opened last as the current one, which is accurate enough for a sweep every ten seconds.
 func (c *Collector) sweepIsDue() bool { return c.line.At(0).Index >= c.swept.Load()+sweepEvery }
 
-// sweep starts or continues a sweep if one is due. It retires the leaves that have been idle for RetireAfter, and lists
-// in c.idle the resources that a new name may evict. It stops after it has visited about n leaves. If another goroutine
-// is in sweep, or no sweep is due, sweep does nothing. It does not read the clock.
+// sweep starts a sweep if one is due, or continues the sweep in progress. It retires the leaves that have been idle for
+// RetireAfter. If the table of resources is full, it stores in c.idle the list of resources that a new name may evict.
+// It stops after it has visited about n leaves. If another goroutine is in sweep, or no sweep is due, sweep does
+// nothing. It does not read the clock.
 func (c *Collector) sweep(n int) {
 	s := &c.sweeping
 	if !s.mu.TryLock() {
@@ -87,10 +88,10 @@ func (c *Collector) sweep(n int) {
 	c.swept.Store(open)
 }
 
-// retire retires the leaves of a resource that are idle, and then the parts of the resource that have no leaves. A leaf
-// is idle if, at the reading now, it has no call in flight and has recorded nothing in the second with the index since
-// or later. retire locks mu for one portion of the leaves at a time, and does not hold mu while the views add the
-// counts of the retired leaves to their totals.
+// retire retires the idle leaves of a resource, and then the parts of the resource that have no leaves: see
+// Resource.retire. A leaf is idle if, at the reading now, it has no call in flight and has recorded nothing in the
+// second with the index since or later. retire locks mu for one portion of the leaves at a time. It does not hold mu
+// while the views add the counts of the retired leaves to their totals.
 func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	for _, t := range r.treeNodes() {
 		for some := range slices.Chunk(t.listLeaves(), portion) {
@@ -113,9 +114,10 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	}
 }
 
-// retire retires the leaves of list that are idle; see Collector.retire for the parameters now and since. list is a
-// portion of the node's leaves. retire returns the views of the resource that include the retired leaves; the caller
-// must remove these leaves from them. The collector's mu must be held.
+// retire retires the idle leaves in the parameter list, a portion of the node's leaves. The parameters now and since
+// are the same as in Collector.retire. retire returns the views of the resource that include retired leaves. The caller
+// must remove the retired leaves from these views. A leaf also belongs to shared views; compact removes the leaf from
+// these. The collector's mu must be held.
 func (t *TreeNode) retire(list []*leaf, now leap.Reading, since int64) map[*node.View]bool {
 	views := map[*node.View]bool{}
 	var gone int64
@@ -140,9 +142,10 @@ func (t *TreeNode) retire(list []*leaf, now leap.Reading, since int64) map[*node
 	return views
 }
 
-// retire removes the origins and tree nodes without leaves. If the resource has no leaf left, and neither it nor its
-// limiter was used in the second with the index since or later, retire then retires the resource itself. The
-// collector's mu must be held.
+// retire removes the origins and tree nodes without leaves. It then retires the resource itself, under two conditions.
+// The resource must have no leaf left. Neither the resource nor its limiter may have been used in the second with the
+// index since or later. Some resources are never retired: resources in Options.Given, and resources that record calls
+// of other names. The collector's mu must be held.
 func (r *Resource) retire(since int64) {
 	c := r.c
 	r.dropOrigins()
@@ -159,7 +162,8 @@ func (r *Resource) retire(since int64) {
 	c.gone.resources++
 }
 
-// all returns all resources that are not retired, oldest first. The caller must not change the slice.
+// all returns all resources that are not retired, in the order in which they were created. The caller must not change
+// the slice.
 func (c *Collector) all() []*Resource {
 	c.mu.Lock()
 	resources, gone := slices.Clip(c.resources), c.gone.resources > 0
@@ -175,8 +179,8 @@ func (r *Resource) alive() bool { return !r.dead.Load() }
 
 // compact removes retired resources from c.resources, and retired leaves from the shared views. The cost is linear in
 // the length of c.resources and the number of leaves. compact copies the resources that are not retired without holding
-// mu, so no call waits for the copying. It then locks mu, appends the resources that were registered since, and
-// replaces c.resources.
+// mu, so no call waits for the copying. It then locks mu, appends the resources that were registered during the
+// copying, and replaces c.resources.
 func (c *Collector) compact() {
 	if !c.compactMu.TryLock() {
 		return
@@ -194,8 +198,8 @@ func (c *Collector) compact() {
 		c.mu.Unlock()
 	}
 	if gone.leaves > 0 {
-		// Every retired leaf has been idle from the second since on, because sweeps and evictions retire no other
-		// leaves.
+		// The retired leaves recorded nothing in the second with the index since or later: sweeps and evictions retire
+		// only leaves that have been idle for longer.
 		since := c.idleSince(c.line.At(0).Index)
 		for _, e := range *c.entrances.Load() {
 			e.view.Remove(since)
@@ -205,7 +209,7 @@ func (c *Collector) compact() {
 	}
 }
 
-// filter returns a new slice with the elements to keep.
+// filter returns a new slice with the elements of list for which keep returns true.
 func filter[T any](list []T, keep func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return !keep(x) })
 }
@@ -263,16 +267,16 @@ func (c *Collector) idleSince(open int64) int64 {
 //	a call finds a leaf that is being retired       leaf.enter returns errMoved, and the call looks up the leaf again
 //	a call finds a resource that is being retired   makeLeaf returns nil, and the call registers the name again
 //	a handle is used after retirement               its field current is nil, so each call looks up the name
-//	a view is read after retirement                 it is idle, or reads the resource that has the name now
-//	two names want the same idle resource           takeIdle gives it to one of them
-//	the resource was used since the sweep           evict does not retire it, and the next name takes another one
+//	a view is read after retirement                 it reads the resource that has the name now, or else zeros
+//	two new names may evict the same resource       takeIdle returns the resource for one of the two names only
+//	the idle resource was used after the sweep      evict does not retire it; the next evict takes another resource
 
 // evict retires the longest-idle resource that a new name may evict. The parameter given is true if the new name is
 // given, and false if it is earned. evict does nothing if the resource has been used since the last sweep, or if a
 // limit now has its name.
 func (c *Collector) evict(given bool) {
 	r := c.takeIdle(given)
-	// Check again: the sweep may be ten seconds old.
+	// Check again that the resource is idle: the sweep that has listed it may be ten seconds old.
 	now := c.line.Now()
 	since := c.idleSince(c.line.At(now).Index)
 	if r != nil && r.evictable(given) && r.lastUsed(now) < since {
@@ -298,11 +302,12 @@ func (r *Resource) lastUsed(now leap.Reading) int64 {
 }
 
 // fairMutex is a mutex for long work that is done in portions. Between two portions, [fairMutex.yield] lets the
-// goroutines that wait for the mutex run. Unlocking a sync.Mutex only makes them runnable. If all processors are busy,
-// a goroutine that has become runnable would only run after the mutex is locked again for the next portion.
+// goroutines that wait for the mutex run. Unlock of a sync.Mutex only makes a waiting goroutine runnable. If all
+// processors are busy, this goroutine would run only after the long work has locked the mutex again for the next
+// portion.
 type fairMutex struct {
 	sync.Mutex
-	waiting atomic.Int32
+	waiting atomic.Int32 // number of goroutines that wait in Lock
 }
 
 // Lock locks the mutex.

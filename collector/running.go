@@ -44,11 +44,12 @@ func (r *Resource) Oldest(n int) []Running {
 	return r.c.listOldest(n, r.now())
 }
 
-// listOldest returns the n oldest calls in flight of the resource of, or of all resources if of is nil.
-func (c *Collector) listOldest(n int, of *Resource) []Running {
+// listOldest returns the n oldest calls in flight of the resource r. If r is nil, it considers the calls of all
+// resources.
+func (c *Collector) listOldest(n int, r *Resource) []Running {
 	var found []*frame
 	for f := range c.running.all {
-		if of != nil && f.leaf.resource != of {
+		if r != nil && f.leaf.resource != r {
 			continue
 		}
 		i, _ := slices.BinarySearchFunc(
@@ -68,8 +69,8 @@ func (c *Collector) listOldest(n int, of *Resource) []Running {
 	return list
 }
 
-// oldest yields the age of the oldest call of each resource in seconds, and the name of the resource as the label. It
-// considers the calls that [Collector.Oldest] can list.
+// oldest yields the age of the oldest call of each resource in seconds, with the name of the resource as the label. It
+// considers only the calls that [Collector.Oldest] can list.
 func (c *Collector) oldest(yield func(v float64, labels ...string)) {
 	first := map[*Resource]*frame{}
 	for f := range c.running.all {
@@ -103,7 +104,7 @@ func (f *frame) age(now leap.Reading) time.Duration { return max(now.Sub(f.enter
 // traceKey is the context key of a trace ID.
 type traceKey struct{}
 
-// withTrace returns ctx with a trace ID.
+// withTrace returns ctx with a trace ID. If the ID is invalid, it returns ctx unchanged.
 func withTrace(ctx context.Context, id string) context.Context {
 	if !validTraceID(id) {
 		return ctx
@@ -148,14 +149,14 @@ type slotShard [8]slot
 // slots holds the slots of a Collector, in two tables.
 type slots struct {
 	first [firstShards]slotShard
-	more  atomic.Pointer[[moreShards]slotShard] // nil until a call finds its shard full
+	more  atomic.Pointer[[moreShards]slotShard] // nil until the shard of a call in the table first is full
 
 	unlisted atomic.Int64 // calls in flight that found no free slot
 }
 
 const firstShards, moreShards = 64, 4096
 
-// unlisted is the result of put, instead of the number of a slot, for a call that finds no free slot.
+// unlisted is the result of slots.put for a call that finds no free slot. It is greater than the number of every slot.
 const unlisted = (firstShards+moreShards)*8 + 1
 
 // shard returns the shard with number n. The shards of the table first have the numbers below firstShards. The shards
@@ -168,7 +169,7 @@ func (s *slots) shard(n uint32) *slotShard {
 }
 
 // put stores a frame in a free slot and returns the number of the slot. If all slots that it tries are taken, put
-// counts the frame and returns unlisted.
+// counts the frame in s.unlisted and returns the constant unlisted.
 func (s *slots) put(f *frame) uint32 {
 	var here byte
 	if number := s.take(choose(unsafe.Pointer(&here), 11, firstShards), f); number > 0 {
@@ -187,10 +188,10 @@ func (s *slots) put(f *frame) uint32 {
 	return unlisted
 }
 
-// choose hashes the address at to the number of one of n shards. It first drops the lowest bits of the address, because
-// they are the same for many addresses. The parameter low is the number of bits to drop.
-func choose(at unsafe.Pointer, low int, n uint32) uint32 {
-	return uint32(uint64(uintptr(at))>>low*0x9e3779b97f4a7c15>>32) % n
+// choose hashes an address to a number below n, the number of shards. It first drops the lowest bits of the address,
+// because they are the same for many addresses. The parameter low is the number of bits to drop.
+func choose(address unsafe.Pointer, low int, n uint32) uint32 {
+	return uint32(uint64(uintptr(address))>>low*0x9e3779b97f4a7c15>>32) % n
 }
 
 // take stores a frame in an empty slot of the shard with this number and returns the number of the slot, or 0 if the
@@ -205,7 +206,7 @@ func (s *slots) take(shard uint32, f *frame) uint32 {
 	return 0
 }
 
-// empty undoes the put that returned number: it empties the slot. If number is 0, the call has no frame, and empty does
+// empty removes the frame for which put has returned the number. If number is 0, the call has no frame, and empty does
 // nothing.
 func (s *slots) empty(number uint32) {
 	switch number {

@@ -37,23 +37,23 @@ const (
 //	  jobs                      another entrance
 //	    load user               another node of the same resource
 //
-// The first call from one node to another creates the edge between them: see edgeMissing. Later calls between the two
-// nodes only look up the edge. Retirement removes nodes that have no leaves left, and makes their children direct
+// The first call from one node to another creates the edge between the two nodes: see makeLeaf. Later calls between
+// these nodes only look up the edge. Retirement removes nodes that have no leaves left, and makes their children direct
 // children of the entrance: see unlink. (A leaf records the calls of one resource, origin and entrance.)
 type TreeNode struct {
 	generation // its resource is nil for the root and for entrances
 	name       string
-	entrance   *TreeNode // entrance above the node; nil for the root, and an entrance points to itself
+	entrance   *TreeNode // entrance above the node; nil for the root; the field of an entrance points to the entrance itself
 
 	children sync.Map                 // name: *TreeNode
 	first    atomic.Pointer[leaf]     // the first of the leaves, usually the only one
 	leaves   atomic.Pointer[leafSet]  // all leaves; replaced, never modified
 	cut      atomic.Bool              // the tree cannot show all calls below the node
-	caller   atomic.Pointer[TreeNode] // a parent, usually the only one; nil until below caches it
+	caller   atomic.Pointer[TreeNode] // cache of isChildOf: a parent, usually the only one, or nil
 
 	// guarded by the collector's mu:
 	parents []*TreeNode
-	members int // of an entrance: number of nodes below it, at any depth
+	members int // number of nodes below an entrance, at any depth; 0 for other nodes
 }
 
 // Tree returns the root of the call tree, or nil for a nil Collector.
@@ -72,9 +72,9 @@ func (t *TreeNode) Name() string {
 	return t.name
 }
 
-// View returns the View of the node. The View of a resource's node has the calls of the resource through the entrance.
-// The View of an entrance has the outermost calls of the entrance, and the View of the root has all outermost calls of
-// the process.
+// View returns the View of the node. The View of a resource's node has all calls of the resource whose chain of calls
+// began at the entrance. The View of an entrance has only the outermost calls of these chains. The View of the root has
+// all outermost calls of the process.
 func (t *TreeNode) View() View {
 	if t == nil {
 		return View{}
@@ -107,8 +107,9 @@ func (t *TreeNode) child(name string) *TreeNode {
 	return nil
 }
 
-// below reports whether the node is a child of caller. below caches the first parent that it finds in t.caller.
-func (t *TreeNode) below(caller *TreeNode) bool {
+// isChildOf reports whether the node is a child of caller. If it is, and the cache t.caller is empty, it stores caller
+// there.
+func (t *TreeNode) isChildOf(caller *TreeNode) bool {
 	if t.caller.Load() == caller {
 		return true
 	}
@@ -175,7 +176,7 @@ const fewLeaves = 8
 
 // leaf returns the leaf of this node with the key k, or nil.
 func (t *TreeNode) leaf(k leafKey) *leaf {
-	// The common cases: no leaf, or the only one.
+	// In most cases the node has no leaf, or its first leaf has the key k.
 	if l := t.first.Load(); l == nil || l.leafKey == k {
 		return l
 	}
@@ -220,7 +221,7 @@ func (t *TreeNode) addLeaf(l *leaf) { t.setLeaves(append(slices.Clip(t.listLeave
 // treeNodes returns the nodes of the resource, sorted by entrance.
 func (r *Resource) treeNodes() []*TreeNode { return loaded(&r.contexts) }
 
-// loaded returns the value that p points to, or the zero value for nil.
+// loaded returns a copy of the value that p refers to, or the zero value if p contains nil.
 func loaded[T any](p *atomic.Pointer[T]) (x T) {
 	if v := p.Load(); v != nil {
 		x = *v
@@ -249,7 +250,7 @@ func (r *Resource) treeNode(entrance string) *TreeNode {
 	return nil
 }
 
-// leaf returns the leaf below an entrance with the key k, or nil. r may be nil.
+// leaf returns the leaf with the key k below the entrance with this name, or nil. r may be nil.
 func (r *Resource) leaf(entrance string, k leafKey) *leaf {
 	if r == nil {
 		return nil

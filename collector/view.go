@@ -10,12 +10,12 @@ import (
 
 // View reads the calls of a resource, of one of its origins or entrances, of a node of the call tree, or of all inbound
 // calls. Get a View from [Resource.View], [Resource.Origin], [TreeNode.View] or [Collector.Inbound]. A caller may keep
-// a View for ever, because it follows the name: the statistics of an idle name may be retired; at the next call, the
-// name gets new statistics that start from zero, and the View then reads these. Between retirement and the next call,
-// all numbers of the View are 0. All Views of one name are equivalent, whenever they were created.
+// a View for ever, because the View follows the name. The statistics of an idle name may be retired. At the next call,
+// the name gets new statistics that start from zero, and the View then reads the new statistics. Between retirement and
+// the next call, all numbers of the View are 0. All Views of one name are equivalent, whenever they were created.
 //
-// In these Views, too, all numbers are 0: the zero View, the View of a nil *Resource or a nil *Collector, and the View
-// of an origin before its first call.
+// Three other kinds of Views have only zeros, too: the zero View, the View of a nil *Resource or a nil *Collector, and
+// the View of an origin before its first call.
 //
 // A View is a small value and safe for concurrent use. Each method reads the clock once, takes a lock of each leaf for
 // a short time, and costs time linear in the number of leaves. (A leaf records the calls of one resource, origin and
@@ -58,8 +58,8 @@ func (v View) Snapshot(h *node.Histogram) node.Snapshot {
 
 // Seconds returns the records of the sealed seconds that start in [from, to) by the wall clock, in ascending order,
 // including idle seconds. There are no records of seconds that are older than the history (see [Collector.History]), or
-// older than the view. If the wall clock skips seconds, there are no records of these seconds. If it repeats seconds,
-// each of them has one record; see [leap.Timeline].
+// older than the view. If the wall clock skips seconds, there are no records of these seconds. If the wall clock
+// repeats a second, the second has one record; see [leap.Timeline].
 func (v View) Seconds(from, to time.Time) []node.MetricNode {
 	return read(v, func(n *node.View, now leap.Reading) []node.MetricNode {
 		line := v.generation.c.line
@@ -129,18 +129,19 @@ func (v View) read() (n *node.View, now leap.Reading) {
 }
 
 // A name gets a new node.View each time it is used again after retirement. A generation holds one of these node.Views,
-// and a function that finds the next generation of the name. Only the field dead changes.
+// and the function next, which looks up the current generation of the name. After init, only the field dead changes.
 //
 //	View -> generation 1 (dead) -- next() --> generation 2 (the current one)
 //	        view: last counts                 view: counts since the name was used again
 //
-// The function next looks up the name, and returns its current generation directly. A View that was kept through many
-// generations therefore needs only one lookup, and retains only one generation.
+// The function next returns the current generation directly, also if there were others in between. A View that was kept
+// through many generations therefore needs only one lookup, and keeps only one generation in memory.
 type generation struct {
 	c    *Collector
 	view *node.View
 	dead atomic.Bool // retired; changed with the collector's mu held
-	// The view is of this resource, of one of its origins, or of one of its tree nodes; nil for other views.
+	// If the view belongs to a resource, or to an origin or a tree node of a resource, then this resource; otherwise
+	// nil.
 	resource *Resource
 	// Looks up the name and returns its current generation, which may be nil or dead. Nil if the name is never retired.
 	next func() *generation
@@ -151,16 +152,16 @@ func (g *generation) init(c *Collector, v *node.View, r *Resource, next func() *
 	g.c, g.view, g.resource, g.next = c, v, r, next
 }
 
-// absent returns a View of a name, whether or not the name is in use now. Each read of the View calls next to get the
-// current generation.
+// absent returns a View of a name that may have no generation now. Each read of the View calls next to get the current
+// generation.
 func (c *Collector) absent(next func() *generation) View {
 	g := &generation{c: c, next: next}
 	g.dead.Store(true)
 	return View{g}
 }
 
-// latest returns the current generation of the name. It returns nil if the name is not in use, or if g is nil. The
-// result is the same for all generations of a name.
+// latest returns the current generation of the name. It returns nil if the name is not in use, or if g is nil. latest
+// returns the same result for all generations of one name.
 func (g *generation) latest() *generation {
 	if g == nil || !g.dead.Load() {
 		return g
