@@ -59,7 +59,7 @@ func (v View) Snapshot(h *node.Histogram) node.Snapshot {
 // Seconds returns the records of the sealed seconds that start in [from, to) by the wall clock, in ascending order,
 // including idle seconds. There are no records of seconds that are older than the history (see [Collector.History]), or
 // older than the view. If the wall clock skips seconds, there are no records of these seconds. If the wall clock
-// repeats a second, the second has one record; see [leap.Timeline].
+// repeats a second, there is one record with the name of this second; see [leap.Timeline].
 func (v View) Seconds(from, to time.Time) []node.MetricNode {
 	return read(v, func(n *node.View, now leap.Reading) []node.MetricNode {
 		line := v.generation.c.line

@@ -8,8 +8,8 @@
 // chi's pattern, such as "GET /api/users/{id}". The pattern includes the patterns of all mounted routers that the
 // request passes, like the result of RoutePattern in a handler. Requests that match no route are [httpstat.Unmatched],
 // whatever their method. A HEAD request without its own route gets the name of the GET route, because
-// middleware.GetHead sends HEAD requests to GET routes. Limits are checked before the inner handlers run. The response
-// to a refused request is 429.
+// middleware.GetHead sends HEAD requests to GET routes. The middleware checks limits before the inner handlers run. The
+// response to a refused request is 429.
 //
 // Calls that handlers make with r.Context() are nested below the request.
 //
@@ -17,26 +17,26 @@
 //
 // There are three ways to install the middleware:
 //
-//   - With Use in the outermost router. The middleware counts all requests. Chi runs such middleware before it routes,
-//     so the middleware searches the route itself. Install middleware that changes the routing, such as StripSlashes,
-//     outside of chistat's middleware. Otherwise a request gets the name of its original path. Requests that an inner
-//     RedirectSlashes redirects are counted as Unmatched.
-//   - With With, or in a Group. The middleware counts only the routes that are added there. Chi has routed already, so
-//     no search is needed.
-//   - With Use in a mounted router. The middleware counts the routes and the 404s of this router. It gets requests with
-//     their original paths.
+//   - Use in the outermost router. The middleware counts all requests. Chi runs such middleware before it routes, so
+//     the middleware searches the route itself. Install middleware that changes the routing, such as StripSlashes,
+//     outside of chistat's middleware. Otherwise a request gets the name of its original path. If an inner
+//     RedirectSlashes redirects a request, the request is counted as Unmatched.
+//   - The method With, or Use in a Group. The middleware counts only the routes that are added to the result of With or
+//     in the Group. Chi has routed already, so no search is needed.
+//   - Use in a mounted router. The middleware counts the routes and the 404s of this router. It sees the original paths
+//     of the requests.
 //
 // To install the middleware in a router that is not a chi.Mux, wrap the router as a whole:
 // chistat.Middleware(c)(router).
 //
 // If a mounted handler does not implement chi.Routes, its requests have the pattern of the mount, such as "GET /old/*".
-// This is also true for a router behind http.StripPrefix, because http.StripPrefix hides its routes. Use [StripPrefix]
-// instead.
+// This is also true for a router behind http.StripPrefix, because http.StripPrefix hides the routes of the router. Use
+// [StripPrefix] instead.
 //
 // # Panics
 //
-// The middleware works inside or outside of chi's Recoverer. A panic is an exception. If the handler has written a
-// status before the panic, the request has this status. Otherwise the request has status 500, which Recoverer sends.
+// The middleware works both inside and outside of chi's Recoverer. A panic is an exception. If the handler has written
+// a status before the panic, the request has this status. Otherwise the request has status 500, which Recoverer sends.
 // After the panic http.ErrAbortHandler, which Recoverer does not recover, the request has no code. If other middleware
 // recovers panics and sends another status, pass that status to httpstat.Recovered. In a service without Recoverer,
 // net/http closes the connection; use httpstat.Recovered(0).
@@ -72,7 +72,7 @@ import (
 func Middleware(c *collector.Collector, opts ...httpstat.Option) func(http.Handler) http.Handler {
 	m := httpstat.New(c, append([]httpstat.Option{httpstat.Recovered(http.StatusInternalServerError)}, opts...)...)
 	return func(next http.Handler) http.Handler {
-		routes, _ := next.(chi.Routes) // not nil if next is a whole router
+		routes, _ := next.(chi.Routes) // nil if next is a single handler
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.Serve(w, r, route(routes, r), next) })
 	}
 }
@@ -130,8 +130,8 @@ func route(routes chi.Routes, r *http.Request) string {
 // contexts recycles the routing contexts that find uses.
 var contexts = sync.Pool{New: func() any { return chi.NewRouteContext() }}
 
-// find returns the pattern that a method and a path match: the result of chi's RoutePattern after routing. If they
-// match no route, find returns an empty string.
+// find returns the pattern that a method and a path match: the result of chi's RoutePattern after routing. If the
+// method and the path match no route, find returns an empty string.
 func find(routes chi.Routes, method, path string) string {
 	x := contexts.Get().(*chi.Context)
 	defer contexts.Put(x)

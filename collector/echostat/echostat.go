@@ -5,9 +5,10 @@
 //	e.Use(middleware.Recover(), echostat.Middleware(c))
 //
 // Options, statuses, exceptions and limits work as in package httpstat. The resource of a request is its method and the
-// Path of echo, such as "GET /users/:id". Requests that match no path are [httpstat.Unmatched]. So are requests whose
-// path has routes for other methods only. Echo itself responds to such requests, with 405, or with 204 for OPTIONS.
-// Limits are checked before the inner handlers run. The response to a refused request is 429.
+// Path of echo, such as "GET /users/:id". A request that matches no path is [httpstat.Unmatched]. A request is also
+// Unmatched if its path has routes for other methods only. Echo itself responds to such a request, with 405, or with
+// 204 for OPTIONS. The middleware checks limits before the inner handlers run. The response to a refused request is
+// 429.
 //
 // Calls that handlers make with ec.Request().Context() are nested below the request.
 //
@@ -22,7 +23,7 @@
 //
 // # Panics
 //
-// The middleware works inside or outside of echo's Recover. A panic is an exception. If the handler has written a
+// The middleware works both inside and outside of echo's Recover. A panic is an exception. If the handler has written a
 // status before the panic, the request has this status. Otherwise the request has status 500, which Recover sends.
 // After the panic http.ErrAbortHandler, which Recover does not recover, the request has no code. If other middleware
 // recovers panics and sends another status, pass that status to httpstat.Recovered. In a service without Recover,
@@ -30,10 +31,10 @@
 //
 // # Caveats
 //
-// Install the middleware with Use on an Echo, a group or a route. Do not install it with Pre: echo runs Pre before it
-// knows the route. Requests of RouteNotFound routes have the names of these routes, such as "GET /admin/*". The same is
-// true for the routes that echo creates for groups with middleware. A method that HTTP does not define is OTHER in the
-// name. The host is not part of the name.
+// Install the middleware with Use on an Echo, a group or a route. Do not install it with Pre: echo runs the middleware
+// of Pre before it knows the route. Requests of RouteNotFound routes have the names of these routes, such as "GET
+// /admin/*". The same is true for the routes that echo creates for groups with middleware. If HTTP does not define a
+// method, the name has OTHER instead of the method. The host is not part of the name.
 //
 // Responses of outer middleware, such as CORS responses, are not counted. A request is counted twice if its route has
 // this middleware twice.
@@ -90,8 +91,8 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) echo.Middleware
 
 // route returns the name of the route that a request matches, or [httpstat.Unmatched] if it matches no route.
 func route(ec echo.Context) string {
-	// If a route matches the path of the request, and no route matches its method, too, echo's router stores the
-	// allowed methods under this key.
+	// If the path of the request has routes, but only for other methods, echo's router stores the allowed methods under
+	// this key.
 	if ec.Path() == "" || ec.Get(echo.ContextKeyHeaderAllow) != nil {
 		return httpstat.Unmatched
 	}

@@ -8,8 +8,8 @@
 // path of its route, such as "GET /users/:id". A HEAD request that a GET route handles because of AutoHandleHEAD has
 // the name of the GET route. For a route that was added with Any, the name has the method of the request, or OTHER if
 // HTTP does not define the method. Requests that match no route are [httpstat.Unmatched]. Echo itself responds to such
-// requests, with 404 or 405, or with 204 for OPTIONS. Requests of RouteNotFound routes are Unmatched, too. Limits are
-// checked before the inner handlers run. The response to a refused request is 429.
+// requests, with 404 or 405, or with 204 for OPTIONS. Requests of RouteNotFound routes are Unmatched, too. The
+// middleware checks limits before the inner handlers run. The response to a refused request is 429.
 //
 // Calls that handlers make with ec.Request().Context() are nested below the request.
 //
@@ -24,7 +24,7 @@
 //
 // # Panics
 //
-// The middleware works inside or outside of echo's Recover. A panic is an exception. If the handler has written a
+// The middleware works both inside and outside of echo's Recover. A panic is an exception. If the handler has written a
 // status before the panic, the request has this status. Otherwise the request has status 500, which Recover sends.
 // After the panic http.ErrAbortHandler, which Recover does not recover, the request has no code. If other middleware
 // recovers panics and sends another status, pass that status to httpstat.Recovered. In a service without Recover,
@@ -32,8 +32,9 @@
 //
 // # Caveats
 //
-// Install the middleware with Use on an Echo, a group or a route. Do not install it with Pre: echo runs Pre before it
-// knows the route. A custom router must set the route with Context.InitializeRoute. The host is not part of the name.
+// Install the middleware with Use on an Echo, a group or a route. Do not install it with Pre: echo runs the middleware
+// of Pre before it knows the route. A custom router must set the route with Context.InitializeRoute. The host is not
+// part of the name.
 //
 // Responses of outer middleware, such as CORS responses, are not counted. A request is counted twice if its route has
 // this middleware twice.

@@ -5,15 +5,15 @@
 //
 // Options, statuses, exceptions and limits work as in package httpstat. The resource of a request is its method and
 // gin's FullPath, such as "GET /users/:id". Requests without a FullPath are [httpstat.Unmatched], whatever their
-// method. NoRoute and NoMethod handle such requests. Limits are checked before the inner handlers run. If a limit
-// refuses a request, the middleware aborts it, and the response is 429.
+// method. The handlers of NoRoute and NoMethod handle such requests. The middleware checks limits before the inner
+// handlers run. If a limit refuses a request, the middleware aborts it, and the response is 429.
 //
 // Calls that handlers make with the context of the request are nested below the request. This context is
 // g.Request.Context(), or the gin.Context itself if the engine has ContextWithFallback.
 //
 // # Panics
 //
-// The middleware works inside or outside of gin's Recovery. A panic is an exception. If the handler has written a
+// The middleware works both inside and outside of gin's Recovery. A panic is an exception. If the handler has written a
 // status before the panic, the request has this status. Otherwise the request has status 500, which Recovery sends. If
 // other middleware recovers panics and sends another status, pass that status to httpstat.Recovered. In a service
 // without Recovery, net/http closes the connection; use httpstat.Recovered(0).
@@ -26,8 +26,8 @@
 // Gin sends the redirects of RedirectTrailingSlash and RedirectFixedPath before any middleware runs. Such redirects are
 // not counted. Responses of outer middleware, such as CORS responses, are not counted either.
 //
-// HandleContext routes a request again. Such a request is counted for both routes: the call of the second route is
-// nested below the call of the first. A request is also counted twice if its route has this middleware twice.
+// HandleContext routes a request again. Such a request is counted for both routes, and the call of the second route is
+// nested below the call of the first route. A request is also counted twice if its route has this middleware twice.
 //
 // Gin does not allow adding routes while it routes. A route that is added after the first requests is counted from its
 // own first request on.
@@ -57,7 +57,7 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc
 	return func(g *gin.Context) {
 		name := httpstat.Unmatched
 		if route := g.FullPath(); route != "" {
-			name = g.Request.Method + " " + route // a route matched, so the service has routes for this method
+			name = g.Request.Method + " " + route // the method is one for which the service has a route
 		}
 		writer, request := g.Writer, g.Request
 		if !m.Serve(writer, request, name, http.HandlerFunc(func(counted http.ResponseWriter, r *http.Request) {
@@ -68,7 +68,7 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc
 				if g.Writer == w {
 					g.Writer = writer
 				}
-				if g.Request == r { // keep a request that an inner handler has set, as gin does
+				if g.Request == r { // if an inner handler has set another request, keep that request, as gin does
 					g.Request = request
 				}
 				if returned || w.Written() {
@@ -84,17 +84,17 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc
 }
 
 // response replaces gin's writer while the inner handlers run, and has all methods of gin's writer. Gin delays the
-// status of a response until the body begins or all handlers have returned. It does not detect hijacked connections.
-// Therefore each method that begins the response first reports the status.
+// status of a response until the body begins or all handlers have returned. Gin does not detect hijacked connections.
+// Therefore each method that begins the response first calls report.
 type response struct {
 	gin.ResponseWriter
 	counted  http.ResponseWriter // writer of httpstat, which records the status
 	reported bool
 }
 
-// report passes the status of the response to counted, once. counted then writes the status to gin's writer. Gin's
-// writer has the same status already, so the response does not change. report ignores informational statuses, because
-// net/http sends a final status after them.
+// report passes the status of the response to the writer counted, at most once. This writer then writes the status to
+// gin's writer. Gin's writer has the same status already, so the response does not change. report ignores informational
+// statuses, because net/http sends a final status after them.
 func (w *response) report() {
 	status := w.Status()
 	if !w.reported && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) {
@@ -123,8 +123,8 @@ func (w *response) Flush() {
 	w.ResponseWriter.Flush()
 }
 
-// Hijack implements http.Hijacker. If the response has begun, its status stays. Otherwise the recorded status is 101,
-// because the connection may switch to another protocol.
+// Hijack implements http.Hijacker. If the response has begun, the recorded status is the status of the response.
+// Otherwise the recorded status is 101, because the connection may switch to another protocol.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.Written() {
 		w.report()

@@ -183,7 +183,7 @@ func TestRegressionEmptyOriginLimitedAllOrigins(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %s", text, limits, err, want)
 		}
 	}
-	// The following names are valid, quoted or not.
+	// All of these names are valid origins, with or without quotes.
 	for _, name := range []string{"404", "true", "1.50", "2020-01-01", "' '", "_other", "null-device", "'null'"} {
 		limits, err := limitfile.Parse([]byte("limits: [{resource: a, qps: 1, origin: " + name + "}]"))
 		if err != nil || len(limits) != 1 || limits[0].Origin != strings.Trim(name, "'") {
@@ -226,7 +226,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// buffer is a log that one goroutine can read while another one writes to it.
+// buffer is a log that one goroutine can read while another goroutine writes to it.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -244,7 +244,8 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// Run reloads the file when it changes, and Reload does so immediately. An invalid or missing file changes no limit.
+// Run reloads the file when the file changes, and Reload reloads it immediately. An invalid or missing file changes no
+// limit.
 func TestWatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "limits.yml")
 	synctest.Test(t, func(t *testing.T) { watch(t, path) })

@@ -4,13 +4,13 @@
 //	  - resource: GET /search     # a name
 //	    qps: 100
 //	  - resource: /admin/*        # a pattern: * matches any characters, also none, and also /
-//	    origin: mobile            # calls of one origin; without it, all origins together
+//	    origin: mobile            # calls of one origin; without this field, all origins together
 //	    qps: 20
 //	    concurrency: 5
-//	    strict: true              # in any second, not only in seconds that begin with a bucket
+//	    strict: true              # qps holds in any second, not only in seconds that begin with a bucket
 //	  - resource: GET /search
 //	    qps: 80
-//	    dry_run: true             # refuses no call, and counts the calls that it would refuse
+//	    dry_run: true             # the limit refuses no call; it counts the calls that it would refuse
 //
 // A service loads the file with [Watch], and reloads it after changes with [Watcher.Run]:
 //
@@ -19,10 +19,10 @@
 //	go w.Run(ctx)
 //
 // The file is YAML, so it can also be JSON. Each entry has a resource and at least one of qps and concurrency. The
-// values of qps and concurrency are whole numbers of 0 or more; 0 refuses every call. An origin is a single name;
-// without it, all origins share the limit. See [collector.Limit] for the meaning of the fields.
+// values of qps and concurrency are whole numbers of 0 or more; 0 refuses every call. An origin is a single name. If an
+// entry has no origin, all origins share its limits. See [collector.Limit] for the meaning of the fields.
 //
-// A name with ": " in it, or with a * at the start, needs quotes: "db: load user", "*".
+// A name that contains ": " or begins with * needs quotes: "db: load user", "*".
 //
 // A file with errors is rejected as a whole, and the previous limits stay in force. The error lists the first 20 errors
 // with their lines, and the number of further errors. A file without the list "limits" is an error, too. To disable all
@@ -52,8 +52,8 @@ import (
 // maxSize is the maximum size of a file in bytes.
 const maxSize = 1 << 20
 
-// Read reads the limits from a file. If the file has errors, the error that Read returns lists the first 20 and the
-// number of further errors.
+// Read reads the limits from a file. If the file has errors, the error that Read returns lists the first 20 of them and
+// the number of further errors.
 func Read(path string) ([]collector.Limit, error) {
 	// smallfile.Read neither blocks nor uses much memory if path is wrong, for example the path of a pipe or of a large
 	// file.
@@ -68,8 +68,8 @@ func Read(path string) ([]collector.Limit, error) {
 	return limits, err
 }
 
-// Parse parses the text of a file. If the text has errors, the error that Parse returns lists the first 20 with their
-// lines, and the number of further errors.
+// Parse parses the text of a file. If the text has errors, the error that Parse returns lists the first 20 of them with
+// their lines, and the number of further errors.
 func Parse(data []byte) ([]collector.Limit, error) {
 	var doc, more yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -77,7 +77,7 @@ func Parse(data []byte) ([]collector.Limit, error) {
 		return nil, errors.New("the file is empty; it must have a list named limits, or limits: []")
 	} else if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "yaml: ") +
-			"; names with a : or an * in front need quotes")
+			`; names that contain ": " or begin with * need quotes`)
 	}
 	p := parser{seen: map[collector.Limit]int{}}
 	p.file(doc.Content[0])
@@ -221,13 +221,13 @@ func (p *parser) fields(n *yaml.Node, what string, allowed ...string) map[string
 func (p *parser) text(key string, n *yaml.Node, ok bool, want string) string {
 	if !isScalar(n) || !ok {
 		p.errorf(n, "%s is %s; %s", key, describe(n), want)
-		return "?" // not "", which would cause a second error
+		return "?" // the empty text would cause a second error
 	}
 	return n.Value
 }
 
-// isScalar reports whether n is a scalar that can be a name, quoted or not. YAML tags 404 and true as numbers and
-// booleans, but they are valid names.
+// isScalar reports whether n is a scalar that can be a name, quoted or not. YAML gives 404 the tag of a number and true
+// the tag of a boolean, but both are valid names.
 func isScalar(n *yaml.Node) bool {
 	switch n.Tag {
 	case "!!str", "!!int", "!!float", "!!bool", "!!timestamp":
@@ -247,8 +247,9 @@ func (p *parser) flag(key string, n *yaml.Node) (v bool) {
 // count returns the whole number in n, the value of the field key. Only the canonical decimal form is valid.
 //
 //	0, 5, 1000           valid
-//	010, 0x10, 1_000     rejected: readers of YAML disagree about the value
-//	5.0, 1e3, -1, .inf   rejected: no whole number, or negative
+//	010, 0x10, 1_000     rejected: YAML parsers disagree about the value
+//	5.0, 1e3, .inf       rejected: not the decimal form of a whole number
+//	-1                   rejected: negative
 func (p *parser) count(key string, n *yaml.Node) int64 {
 	v, err := strconv.ParseInt(n.Value, 10, 64)
 	// Reject all forms but the canonical one: 010, for example, is 8 in YAML 1.1, and 10 in YAML 1.2.
@@ -272,8 +273,8 @@ func describe(n *yaml.Node) string {
 		if n.Tag == "!!null" || n.Value == "" {
 			return "empty"
 		}
-		// A tag such as !!binary can change the meaning of a value that looks valid. Show the tag with the value,
-		// because the tag makes the value invalid.
+		// A value that looks valid can have a tag such as !!binary, which makes the value invalid. Show the tag with
+		// the value.
 		if strings.HasPrefix(n.Tag, "!") && !isScalar(n) {
 			return fmt.Sprintf("%.40q with the tag %.40s", n.Value, n.Tag)
 		}

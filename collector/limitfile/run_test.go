@@ -14,8 +14,9 @@ import (
 	"github.com/windowstat/windowstat/collector/limitfile"
 )
 
-// running is a Watcher whose Run has started, with its file. Run checks the file every second. Each test begins half a
-// second after a check, and sleeps for whole seconds, so it never changes the file at the time of a check.
+// running holds a Collector, the limits file of a Watcher, and the log of this Watcher. The method Run of the Watcher
+// runs until stop is called. Run checks the file every second. Each test begins half a second after a check, and sleeps
+// for whole seconds, so it never changes the file at the time of a check.
 type running struct {
 	c    *collector.Collector
 	path string
@@ -23,7 +24,7 @@ type running struct {
 	stop func()
 }
 
-// run writes text to the file path, and starts a Watcher of the file. It must be called in a synctest bubble.
+// run writes text to the file path, and starts a Watcher of the file. The test must call run in a synctest bubble.
 func run(t *testing.T, path, text string) *running {
 	t.Helper()
 	c, err := collector.New(collector.Options{})
@@ -49,7 +50,7 @@ func run(t *testing.T, path, text string) *running {
 	return r
 }
 
-// write writes text into the existing file, like a program that does not replace files.
+// write overwrites the file with text. An editor that does not replace files does the same.
 func (r *running) write(t *testing.T, text string) {
 	t.Helper()
 	if err := os.WriteFile(r.path, []byte(text), 0o600); err != nil {
@@ -84,7 +85,7 @@ func TestRunIgnoresPartlyWrittenFiles(t *testing.T) {
 	})
 }
 
-// A change is loaded even if the size of the file stays the same.
+// Run loads a changed file even if the size of the file stays the same.
 func TestRunSeesChangesOfTheSameSize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "limits.yml")
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +101,7 @@ func TestRunSeesChangesOfTheSameSize(t *testing.T) {
 	})
 }
 
-// A removed file is logged once, and changes no limit.
+// If the file is removed, Run logs this once, and changes no limit.
 func TestRunLogsARemovalOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "limits.yml")
 	synctest.Test(t, func(t *testing.T) {
@@ -117,7 +118,7 @@ func TestRunLogsARemovalOnce(t *testing.T) {
 	})
 }
 
-// Limits that match no resource are logged once, a minute after the file was loaded.
+// Run logs limits that match no resource once, a minute after the file was loaded.
 func TestRunWarnsOnceAboutLimitsWithoutResource(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "limits.yml")
 	synctest.Test(t, func(t *testing.T) {

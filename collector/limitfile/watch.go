@@ -22,15 +22,15 @@ type Watcher struct {
 
 	unpublish func() // removes the metrics
 
-	read     atomic.Pointer[os.FileInfo] // state of the file before the last load
+	read     atomic.Pointer[os.FileInfo] // state of the file immediately before the last load
 	loaded   atomic.Int64                // Unix time of the last successful load
 	failures atomic.Int64
 	failing  atomic.Bool // the last load failed
 }
 
 const (
-	pollInterval = time.Second // between two checks of the file
-	warnAfter    = time.Minute // from a reload to the warning about limits that match nothing
+	pollInterval = time.Second // time between two checks of the file
+	warnAfter    = time.Minute // time from a load to the warning about limits that match no resource
 )
 
 // Watch replaces all limits of a Collector by the limits in a file. If the file cannot be read or has an error, Watch
@@ -46,8 +46,7 @@ func Watch(c *collector.Collector, path string, logger *slog.Logger) (*Watcher, 
 	return w, nil
 }
 
-// Reload reads the file and sets the limits. On an error the limits stay unchanged, and the error is logged and
-// returned.
+// Reload reads the file and sets the limits. If that fails, Reload changes no limit, and logs and returns the error.
 func (w *Watcher) Reload() error {
 	n, err := w.load()
 	if err != nil {
@@ -62,10 +61,10 @@ func (w *Watcher) Reload() error {
 
 // load sets the limits from the file, and returns the number of limits.
 func (w *Watcher) load() (int, error) {
-	// Get the state of the file before reading it: if the file changes during the read, Run finds another state and
-	// reloads the file.
-	before := w.state()
-	w.read.Store(&before)
+	// Get the state of the file before the file is read. If the file changes while it is read, Run later finds another
+	// state and reloads the file.
+	state := w.state()
+	w.read.Store(&state)
 	limits, err := Read(w.path)
 	if err != nil {
 		return 0, err
@@ -80,34 +79,34 @@ func (w *Watcher) load() (int, error) {
 
 // Run reloads the file whenever it changes, until ctx ends. It reloads a changed file only when the file has stayed the
 // same for a second, to skip files that are only partly written. If the file is removed, the limits stay in force, and
-// Run reloads the file when it exists again. A minute after each reload, Run logs one message with the limits that
-// match no resource, because their names may be misspelled.
+// Run reloads the file when it exists again. A minute after each load, Run logs one message with the limits that match
+// no resource, because their names may be misspelled. In this example, the content of the file changes from A to B:
 //
-//	time          file               Run, once a second
-//	0 s           A                  state = last state = state at the last reload: nothing to do
-//	1 s           B is written       state differs from the last state: wait
-//	2 s           B                  state = last state, but not the state at the last reload: reload
+//	time          file               comparison of states of the file; action of Run
+//	0 s           A                  now = a second ago, now = before the last load: nothing to do
+//	1 s           B is written       now differs from a second ago: wait
+//	2 s           B                  now = a second ago, now differs from before the last load: reload
 func (w *Watcher) Run(ctx context.Context) error {
 	defer w.unpublish()
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	before := *w.read.Load()
-	warned := int64(0) // load time of the limits that warn has checked last
+	previous := *w.read.Load() // state of the file at the last tick
+	warned := int64(0)         // time of the last load for which warn was called
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		// before is the state of the file at the last tick. Log a removal once, when the state changes.
+		// Log a removal only once, at the first tick at which the file is missing.
 		now := w.state()
 		switch {
-		case now == nil && before != nil:
+		case now == nil && previous != nil:
 			w.logger.Warn("limits file was removed; keeping the limits", "file", w.path)
-		case now != nil && !same(now, *w.read.Load()) && same(now, before):
+		case now != nil && !same(now, *w.read.Load()) && same(now, previous):
 			_ = w.Reload() // Reload logs its error
 		}
-		before = now
+		previous = now
 		if loaded := w.loaded.Load(); loaded != warned && time.Since(time.Unix(loaded, 0)) >= warnAfter {
 			w.warn()
 			warned = loaded
@@ -115,7 +114,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// state returns the os.FileInfo of the file, or nil if the file does not exist.
+// state returns the os.FileInfo of the file, or nil if os.Stat fails, for example because the file does not exist.
 func (w *Watcher) state() os.FileInfo {
 	info, _ := os.Stat(w.path)
 	return info
@@ -130,8 +129,7 @@ func same(a, b os.FileInfo) bool {
 
 // warn logs the limits in force that match no resource.
 func (w *Watcher) warn() {
-	// A limit without a matching resource has no effect. Such a limit is no error, because the resource may be created
-	// later.
+	// A limit that matches no resource is not an error, because a matching resource may be created later.
 	var names []string
 	resources := w.stats.Resources()
 	for _, l := range w.stats.Limits() {
