@@ -37,7 +37,7 @@ import (
 
 // reservations holds the sizes of the reservations in bytes; the table above describes them. The sizes depend on
 // [Options].Windows. The size of a leaf also depends on Options.OpenTelemetry. The fields fixed, overflow and limiters
-// also depend on Options.MaxResources and Options.MaxMemory, and fixed on Options.Given, too.
+// also depend on Options.MaxResources and Options.MaxMemory. The field fixed also depends on Options.Given.
 type reservations struct {
 	fixed, resource, leaf, entrance, edge int64
 	overflow                              int64 // for all limiters of overflowing names together; a part of fixed
@@ -51,7 +51,7 @@ const (
 	// slot in TreeNode.parents, and the number includes this slot.
 	mapEntry = 160
 	names    = 256 // a name of at most MaxNameLength bytes, and its copies in map keys
-	perView  = 24  // slots of one leaf in a shared view; append allocates more slots than needed
+	perView  = 24  // slots of one leaf in the list of a shared view; append allocates more slots than needed
 )
 
 // newReservations computes the reservations of a Collector with the options o. config is the configuration of the
@@ -81,17 +81,19 @@ func newReservations(config *node.Config, o *Options) (s reservations) {
 // limiterShare bounds the limiters of overflowing names: they take at most 1/limiterShare of MaxMemory.
 const limiterShare = 16
 
-// spareLeaves is the number of spare leaves. A spare leaf belongs to the resource [Other]. It records calls for whose
-// own leaf there is no memory. Other needs four spare leaves, because a call is inbound or not, and it is nested or
-// outermost. Each origin in a limit needs four further spare leaves, because its calls are recorded separately.
+// spareLeaves is the number of spare leaves. A spare leaf belongs to the resource [Other]. If there is no memory for
+// the leaf of a call, a spare leaf records the call. Inbound and other calls have separate leaves, and so do nested and
+// outermost calls: Other needs 2 * 2 = 4 spare leaves. Each origin in a limit needs four further spare leaves, because
+// its calls are recorded separately.
 const spareLeaves = 4
 
 // reserved returns the sum of all reservations.
 func (c *Collector) reserved() int64 {
 	s, rules := &c.sizes, c.limits.Load()
-	// The memory of spare leaves is reserved before they exist: s.fixed includes four of them, and rules.origins adds
-	// four for each origin in a limit. The number of leaves also includes the spare leaves that exist, so subtract
-	// these. Each name in a limit reserves a resource, because such a name can be registered even if the table is full.
+	// The memory of spare leaves is reserved before they exist: s.fixed includes four spare leaves, and the sum below
+	// has four more for each origin in a limit. leafCount also includes the spare leaves that exist, so subtract their
+	// number. Each name in a limit reserves a resource, because such a name can be registered even if the table is
+	// full.
 	return s.fixed + c.excess.Load() +
 		(c.registered.Load()+int64(len(rules.names)))*s.resource +
 		(c.leafCount.Load()-c.sparesInUse.Load()+int64(len(rules.origins))*spareLeaves)*s.leaf +
@@ -139,8 +141,8 @@ type Memory struct {
 	// Names is the memory of resources, origins, entrances and the call tree. Limits is the memory of limits.
 	Names, Limits int64
 	// Calls is the memory of calls in flight: their contexts, their trace IDs, and their reservations. (A call has a
-	// reservation in two cases: a dry run would have refused it, or it has limits and is recorded for another name.) A
-	// call through a handle takes no memory if it has no reservation.
+	// reservation in two cases: a dry run would have refused it, or limits apply to it and a resource with another name
+	// records it.) A call through a handle takes no memory if it has no reservation.
 	Calls int64
 }
 
@@ -289,7 +291,8 @@ func (m *limiter) memory() int64 {
 // memory returns the memory of the rules and meters, without the struct quotas itself. The limiter's mu must be held.
 func (s *quotas) memory(config *node.Config) int64 {
 	n := int64(cap(s.qps)+cap(s.concurrency)) * int64(unsafe.Sizeof(rule{}))
-	// Each QPS rule has a Quota. The Quota refers to the passes of a meter, and the function count adds these passes.
+	// Each QPS rule has a Quota. The Quota refers to the passes of a meter, and the function count adds the memory of
+	// these passes.
 	n += int64(len(s.qps)) * int64(unsafe.Sizeof(node.Quota{}))
 	count := func(x *meter) {
 		for _, q := range [...]*node.Quota{x.passes, x.overflowPasses} {

@@ -27,9 +27,9 @@ const (
 //   - The empty name becomes [Unnamed].
 //   - The names of views, [Root] and [InboundTotal], get the prefix "_".
 //
-// All other bytes are kept, including newlines and quotes: exporters escape them for their format. The names of
-// origins, entrances and reasons are cleaned in the same way, with two exceptions. They may be equal to the name of a
-// view. If they are empty, an origin stays empty, an entrance becomes [DefaultEntrance], and a reason becomes
+// All other bytes are kept, including newlines and quotes: exporters escape these bytes as their formats require. The
+// names of origins, entrances and reasons are cleaned in the same way, with two exceptions. They may be equal to the
+// name of a view. If they are empty, an origin stays empty, an entrance becomes [DefaultEntrance], and a reason becomes
 // [Unspecified].
 //
 //	""               _unnamed

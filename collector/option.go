@@ -49,7 +49,7 @@ func Outbound() CallOption { return CallOption{kind: optionOutbound} }
 func Batch(n int64) CallOption { return CallOption{kind: optionBatch, n: n} }
 
 // Prioritized lets a call wait if a QPS limit would refuse it now. The call then borrows a pass from a later bucket (a
-// part of a second, see [Limit]). It waits at most half a second, and no longer than its context.
+// part of a second, see [Limit]). It waits at most half a second, and stops waiting when its context ends.
 func Prioritized() CallOption { return CallOption{kind: optionPrioritized} }
 
 // Admitted marks a call that was already admitted elsewhere. No limit refuses the call, but all limits count it.
@@ -75,8 +75,8 @@ func FromRequest() CallOption { return CallOption{kind: optionFromRequest} }
 // FallbackResource names a fallback resource. The call is recorded for the fallback resource instead of a resource with
 // the call's own name. For example, all calls with names that have not earned a resource can share the resource
 // "unmatched". The option has no effect if the call's own name has a resource, or if the name is the exact name in a
-// limit. The limits for the call's own name still apply to the call, as to calls that are recorded for [Other]; see
-// [Limit]. The fallback resource is registered if necessary, and is never retired.
+// limit. The limits for the call's own name still apply to the call, as they do to a call that is recorded for [Other];
+// see [Limit]. The fallback resource is registered if necessary, and is never retired.
 //
 // When the fallback resource records a call of another name for the first time, calls with the name of the fallback
 // resource itself may be in flight. Limits with patterns do not count these earlier calls.

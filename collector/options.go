@@ -86,18 +86,18 @@ type Options struct {
 	DurationsUnknown bool
 	// OpenTelemetry lets exporters also show inbound calls under the names of OpenTelemetry's semantic conventions.
 	// These names are http_server_request_duration_seconds, http_server_active_requests and
-	// rpc_server_call_duration_seconds. They are on the pages that show totals, in addition to the metrics of
+	// rpc_server_call_duration_seconds. These metrics are on the pages that show totals, in addition to the metrics of
 	// windowstat. See docs/opentelemetry.md for the labels and the limitations. For these metrics, the Collector counts
 	// the response times of inbound calls separately for each code. That costs a few nanoseconds for each inbound call,
 	// and each leaf reserves some 1.3 KB more. If Windows.Bounds is nil, the bounds are [node.DefaultBounds] plus the
 	// bounds that the conventions recommend: 75 ms, 750 ms and 7.5 s.
 	OpenTelemetry bool
 	// After is the last second that an earlier process logged or sent. Each second of this process has a wall clock
-	// time as its name, and all these times are later than After. The zero Time means that there is no earlier process.
+	// time as its name, and all these times are later than After. The zero Time means that there is no such second.
 	After time.Time
 	// Now replaces the clock, for tests and for replays of the past. The Collector calls Now at the start and the end
-	// of each call, concurrently in several goroutines. If Now goes back, the time of the Collector stops until Now
-	// returns a later time than any before. The Collector holds locks while it calls Now. Now must therefore not use
+	// of each call, concurrently in several goroutines. If Now returns an earlier time than before, the time of the
+	// Collector stops until Now has caught up. The Collector holds locks while it calls Now. Now must therefore not use
 	// the Collector, panic, or end its goroutine. A prioritized call that waits for quota waits by the machine's clock,
 	// even if Now is set.
 	Now func() time.Time

@@ -98,7 +98,7 @@ func (r *Resource) dropOrigins() {
 			gone = true
 		}
 	}
-	if !gone { // the usual case
+	if !gone { // usually every origin has leaves
 		return
 	}
 	all := maps.Clone(old)

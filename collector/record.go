@@ -57,7 +57,7 @@ func (c *Collector) isException(err error) bool {
 // record records the call with the options o and returns the resource that counts it. failed means that the call ends
 // with an exception.
 func (c *Collector) record(e *Completed, o *options, failed bool) (r *Resource) {
-	_ = c.count(nil, o, func(l *leaf) (err error) { // count handles errMoved, the only error of the function
+	_ = c.count(nil, o, func(l *leaf) (err error) { // the result is errMoved or nil; count handles errMoved
 		r = l.resource
 		var p *reservation
 		var list []*limiter

@@ -27,7 +27,7 @@ func (c *Collector) Resource(name string) *Resource {
 //	resourceFor   by name: the resource in byName                                                  1 lookup
 //	location      the leaf within the bounds of Options: names beyond the bounds become Other      3 lookups
 //	register      with mu: a new resource, if the table has a free slot
-//	evict         with mu only for short portions: retire the longest-idle resource; then register again
+//	evict         with mu in short portions: retire the longest-idle resource, then call register again
 //	makeLeaf      with mu: the steps of location again, then a new tree node, leaf and edge
 //
 // Another goroutine may retire the resource or the leaf between two steps. If the resource was retired, makeLeaf
@@ -119,7 +119,7 @@ func (c *Collector) ensureOther() *Resource {
 
 // newResource creates a resource. mu must be held. Seal also takes mu to read the list of resources. There are thus two
 // cases. If the resource is in the list that Seal reads, Seal also seals the seconds of this resource. If the resource
-// is created later, it has no seconds that Seal would have to seal.
+// is created later, it has no second before the boundary of this Seal.
 func (c *Collector) newResource(name string) *Resource {
 	v := node.NewView(c.shape, c.line.Now())
 	r := &Resource{name: name}

@@ -36,7 +36,7 @@ type Resource struct {
 	permanent bool // in Options.Given, and therefore never retired
 
 	blocks, exceptions counterVec
-	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // exemplars by histogram bucket; nil before the first one
+	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // by histogram bucket; nil before the first exemplar
 
 	// Replaced with the collector's mu held, never modified:
 	contexts atomic.Pointer[[]*TreeNode]

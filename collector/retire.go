@@ -116,8 +116,8 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 
 // retire retires the idle leaves in the parameter list, a portion of the node's leaves. The parameters now and since
 // are the same as in Collector.retire. retire returns the views of the resource that include retired leaves. The caller
-// must remove the retired leaves from these views. A leaf also belongs to shared views; compact removes the leaf from
-// these. The collector's mu must be held.
+// must remove the retired leaves from these views. The shared views also include retired leaves; compact removes these
+// later. The collector's mu must be held.
 func (t *TreeNode) retire(list []*leaf, now leap.Reading, since int64) map[*node.View]bool {
 	views := map[*node.View]bool{}
 	var gone int64
@@ -198,8 +198,8 @@ func (c *Collector) compact() {
 		c.mu.Unlock()
 	}
 	if gone.leaves > 0 {
-		// The retired leaves recorded nothing in the second with the index since or later: sweeps and evictions retire
-		// only leaves that have been idle for longer.
+		// Sweeps and evictions retire a leaf only if it was idle for at least the history and two seconds. No retired
+		// leaf has therefore recorded anything in the second with the index since or later.
 		since := c.idleSince(c.line.At(0).Index)
 		for _, e := range *c.entrances.Load() {
 			e.view.Remove(since)
@@ -231,7 +231,8 @@ type idleResource struct {
 // and false if it is earned.
 func (x idleResources) any(given bool) bool { return len(x) > 0 && (given || !x[len(x)-1].given) }
 
-// setIdle replaces c.idle with the resources of list that were last used before the second since (an index).
+// setIdle replaces c.idle. The new list has the resources of the parameter list that were last used before the second
+// with the index since.
 func (c *Collector) setIdle(list []idleResource, since int64) {
 	list = filter(list, func(r idleResource) bool { return r.last < since })
 	slices.SortStableFunc(list, func(a, b idleResource) int { return cmp.Compare(b.last, a.last) })

@@ -149,7 +149,7 @@ type slotShard [8]slot
 // slots holds the slots of a Collector, in two tables.
 type slots struct {
 	first [firstShards]slotShard
-	more  atomic.Pointer[[moreShards]slotShard] // nil until the shard of a call in the table first is full
+	more  atomic.Pointer[[moreShards]slotShard] // nil until a call finds its shard in slots.first full
 
 	unlisted atomic.Int64 // calls in flight that found no free slot
 }
@@ -159,8 +159,8 @@ const firstShards, moreShards = 64, 4096
 // unlisted is the result of slots.put for a call that finds no free slot. It is greater than the number of every slot.
 const unlisted = (firstShards+moreShards)*8 + 1
 
-// shard returns the shard with number n. The shards of the table first have the numbers below firstShards. The shards
-// with higher numbers are in the table more, which must exist.
+// shard returns the shard with number n. The table slots.first has the shards with the numbers below firstShards. The
+// table slots.more has the shards with higher numbers, and must exist for such a number.
 func (s *slots) shard(n uint32) *slotShard {
 	if n < firstShards {
 		return &s.first[n]

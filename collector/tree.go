@@ -43,7 +43,7 @@ const (
 type TreeNode struct {
 	generation // its resource is nil for the root and for entrances
 	name       string
-	entrance   *TreeNode // entrance above the node; nil for the root; the field of an entrance points to the entrance itself
+	entrance   *TreeNode // entrance above the node, or the node itself if it is an entrance; nil for the root
 
 	children sync.Map                 // name: *TreeNode
 	first    atomic.Pointer[leaf]     // the first of the leaves, usually the only one
@@ -107,8 +107,8 @@ func (t *TreeNode) child(name string) *TreeNode {
 	return nil
 }
 
-// isChildOf reports whether the node is a child of caller. If it is, and the cache t.caller is empty, it stores caller
-// there.
+// isChildOf reports whether the node is a child of caller. In that case it also stores caller in the cache t.caller, if
+// the cache is empty.
 func (t *TreeNode) isChildOf(caller *TreeNode) bool {
 	if t.caller.Load() == caller {
 		return true

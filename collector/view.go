@@ -110,8 +110,8 @@ func (v View) Node() *node.View {
 	return g.view
 }
 
-// read returns the result of f, called with the node.View that v reads and the current reading. If the name of v is not
-// in use, read returns the zero value.
+// read calls f with the node.View that v reads and the current reading of the clock, and returns the result of f. If
+// the name of v is not in use, read returns the zero value.
 func read[T any](v View, f func(*node.View, leap.Reading) T) (x T) {
 	if n, now := v.read(); n != nil {
 		x = f(n, now)
@@ -134,14 +134,14 @@ func (v View) read() (n *node.View, now leap.Reading) {
 //	View -> generation 1 (dead) -- next() --> generation 2 (the current one)
 //	        view: last counts                 view: counts since the name was used again
 //
-// The function next returns the current generation directly, also if there were others in between. A View that was kept
-// through many generations therefore needs only one lookup, and keeps only one generation in memory.
+// The function next returns the current generation directly, even if the name had other generations in between. A View
+// that was kept through many generations therefore needs only one lookup, and keeps only one generation in memory.
 type generation struct {
 	c    *Collector
 	view *node.View
 	dead atomic.Bool // retired; changed with the collector's mu held
-	// If the view belongs to a resource, or to an origin or a tree node of a resource, then this resource; otherwise
-	// nil.
+	// The resource to which the view belongs, also if the view is only of an origin or a tree node of this resource.
+	// Nil for other views.
 	resource *Resource
 	// Looks up the name and returns its current generation, which may be nil or dead. Nil if the name is never retired.
 	next func() *generation

@@ -18,7 +18,7 @@
 // There are three ways to install the middleware:
 //
 //   - Use in the outermost router. The middleware counts all requests. Chi runs such middleware before it routes, so
-//     the middleware searches the route itself. Install middleware that changes the routing, such as StripSlashes,
+//     the middleware searches for the route itself. Install middleware that changes the routing, such as StripSlashes,
 //     outside of chistat's middleware. Otherwise a request gets the name of its original path. If an inner
 //     RedirectSlashes redirects a request, the request is counted as Unmatched.
 //   - The method With, or Use in a Group. The middleware counts only the routes that are added to the result of With or

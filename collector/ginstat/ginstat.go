@@ -57,7 +57,7 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc
 	return func(g *gin.Context) {
 		name := httpstat.Unmatched
 		if route := g.FullPath(); route != "" {
-			name = g.Request.Method + " " + route // the method is one for which the service has a route
+			name = g.Request.Method + " " + route // the service has a route for this method
 		}
 		writer, request := g.Writer, g.Request
 		if !m.Serve(writer, request, name, http.HandlerFunc(func(counted http.ResponseWriter, r *http.Request) {
