@@ -99,7 +99,7 @@ type options struct {
 	admitted         bool
 	passed           bool
 	fromRequest      bool
-	nested           bool // the call has a caller that is not in its context; set by Record
+	nested           bool // from Completed.Nested: the call has a caller, but no context with this caller
 	trace            string
 	fallback         string // from FallbackResource; empty without the option
 	name             string // the call's own name, as passed to Enter

@@ -30,13 +30,13 @@ type Options struct {
 	// Given are the names of resources that exist from the start and are never retired. They do not count toward
 	// MaxResources.
 	Given []string
-	// MaxResources is the maximum number of resources, [DefaultMaxResources] if zero. It bounds the number of series;
-	// MaxMemory bounds the memory.
+	// MaxResources is the maximum number of resources, [DefaultMaxResources] if zero. MaxResources bounds the number of
+	// series, and MaxMemory bounds the memory.
 	//
 	// If the table is full, a new name evicts the longest-idle resource. That resource must have been idle for longer
 	// than Windows.History, so that every exporter has read its last seconds. A sweep finds idle resources every ten
 	// seconds. Names from code are given; names with the option [FromRequest] are earned. A new earned name never
-	// evicts a given one.
+	// evicts a given name.
 	//
 	// While no resource is idle, the calls of further names are recorded for the resource [Other]. Limits with patterns
 	// still limit up to MaxResources of these names, each name separately; see [Limit].
@@ -73,20 +73,20 @@ type Options struct {
 	Windows node.Options
 	// Exception decides which errors count as exceptions. The default is [IsException]; see also [Ignore] and [Only].
 	// The Collector calls the function for all errors but two: [ErrBlocked] is never an exception, and [ErrPanicked]
-	// always is one. If the function panics, the call ends with an exception, and the panic continues in the caller of
-	// [Entry.Exit].
+	// always is an exception. If the function panics, the call ends with an exception, and the panic continues in the
+	// caller of [Entry.Exit].
 	Exception func(error) bool
 	// ExceptionClass returns the class of an exception, such as the type of the error. The error of a panic is
 	// [ErrPanicked]. [Resource.Exceptions] counts exceptions by class, so there should be few classes. If
-	// ExceptionClass is nil, exceptions have no classes. If it panics, the class is [Unspecified], and the panic
-	// continues.
+	// ExceptionClass is nil, exceptions have no classes. If ExceptionClass panics, the class is [Unspecified], and the
+	// panic continues.
 	ExceptionClass func(error) string
 	// DurationsUnknown means that response times are unknown, for example in a log without durations. All response
 	// times then count as 0, and exporters omit every metric of response times.
 	DurationsUnknown bool
 	// OpenTelemetry lets exporters also show inbound calls under the names of OpenTelemetry's semantic conventions.
 	// These names are http_server_request_duration_seconds, http_server_active_requests and
-	// rpc_server_call_duration_seconds. These metrics are on the pages that show totals, in addition to the metrics of
+	// rpc_server_call_duration_seconds. The metrics are on the pages that show totals, in addition to the metrics of
 	// windowstat. See docs/opentelemetry.md for the labels and the limitations. For these metrics, the Collector counts
 	// the response times of inbound calls separately for each code. That costs a few nanoseconds for each inbound call,
 	// and each leaf reserves some 1.3 KB more. If Windows.Bounds is nil, the bounds are [node.DefaultBounds] plus the

@@ -75,12 +75,12 @@ func (r *Resource) addOrigin(name string) {
 		all[name] = new(generation)
 		all[name].init(r.c, v, r, r.findOrigin(name))
 	}
-	// While no call has an origin, the view of the resource also serves as the view of the empty origin. When a second
-	// origin is added, the empty origin needs a separate view of the existing leaves.
+	// While no call has an origin, the view of the resource also serves as the view of the empty origin. When another
+	// origin is added, the empty origin needs a separate view. This view begins with the existing leaves.
 	if old := r.origins.Load(); old != nil {
 		all = maps.Clone(*old)
 	} else if !r.view.Empty() {
-		add("", r.view.Clone()) // all leaves so far have the empty origin, so its view starts with all of them
+		add("", r.view.Clone()) // all existing leaves have the empty origin
 	}
 	add(name, node.NewView(r.c.shape, r.c.line.Now()))
 	r.origins.Store(&all)

@@ -98,14 +98,14 @@ func (c *Collector) register(name string, given bool) *Resource {
 		}
 		return c.ensureOther()
 	}
-	// So far the name may have been an overflowing name: another resource recorded its calls, and overflowLimiters
-	// limited them. newResource takes over the limiter of the name. Hold the lock of overflowLimiters until byName has
-	// the resource. A concurrent call then finds either the old limiter in overflowLimiters, or the resource in byName.
+	// So far the name may have been an overflowing name: another resource recorded its calls, and overflowLimiters had
+	// its limiter. newResource takes over this limiter. Hold the lock of overflowLimiters until byName has the
+	// resource. A concurrent call then finds either the old limiter in overflowLimiters, or the resource in byName.
 	c.overflowLimiters.mu.Lock()
 	defer c.overflowLimiters.mu.Unlock()
 	r := c.newResource(name)
 	c.byName.Store(name, r)
-	c.registered.Add(1) // after Store: see resourceFor
+	c.registered.Add(1) // must come after Store: see resourceFor
 	return r
 }
 
@@ -208,8 +208,8 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 	if r.dead.Load() {
 		return nil
 	}
-	// Look up the leaf again. Another call may have created it, or used the last slot, since leafFor looked it up
-	// without the lock.
+	// Look up the leaf again. Since leafFor looked it up without the lock, another call may have created it, or may
+	// have added the last origin, entrance or leaf that the bounds allow.
 	s := c.location(r, up, o)
 	if s.leaf == nil {
 		if s.resource == nil {
@@ -231,7 +231,7 @@ func (c *Collector) makeLeaf(r *Resource, up *frame, o *options) *leaf {
 		up.leaf.treeNode.adopt(s.leaf.treeNode)
 		c.edges.Add(1)
 	case s.leaf.treeNode.entrance != up.leaf.treeNode.entrance || up.leaf.treeNode.dead.Load():
-		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode) // no edge from this caller is possible
+		s.leaf.treeNode.entrance.adopt(s.leaf.treeNode) // the tree gets no edge from this caller
 	}
 	return s.leaf
 }

@@ -25,22 +25,22 @@ type Resource struct {
 
 	name          string
 	defaultOrigin generation // the empty origin while it is the only origin; dead afterwards
-	// The limiter of the resource, also while no limit applies and the field limiter is nil. Changed with the
-	// collector's mu held.
+	// limiterState is the limiter of the resource, also while no limit applies and the field limiter is nil. It is
+	// changed with the collector's mu held.
 	limiterState atomic.Pointer[limiter]
 
 	given atomic.Bool // the name comes from code, not only from requests; see [FromRequest]
-	// The resource records calls of other names, see [FallbackResource], and is therefore never retired. Changed with
-	// the collector's mu held.
+	// fallback means that the resource records calls of other names (see [FallbackResource]) and is therefore never
+	// retired. It is changed with the collector's mu held.
 	fallback  atomic.Bool
 	permanent bool // in Options.Given, and therefore never retired
 
 	blocks, exceptions counterVec
 	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // by histogram bucket; nil before the first exemplar
 
-	// Replaced with the collector's mu held, never modified:
+	// The next two fields are replaced with the collector's mu held. The slice and the map are never modified.
 	contexts atomic.Pointer[[]*TreeNode]
-	origins  atomic.Pointer[map[string]*generation] // nil while the empty origin is the only one
+	origins  atomic.Pointer[map[string]*generation] // nil while the empty origin is the only origin
 }
 
 // Name returns the name of the resource; see [CleanName].

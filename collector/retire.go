@@ -20,7 +20,7 @@ const (
 	// continues the sweep.
 	sealShare = 1000
 	newShare  = 64
-	// portion is the number of leaves that retire visits per lock acquisition.
+	// portion is the number of leaves that Collector.retire visits each time it locks mu.
 	portion = 64
 )
 
@@ -178,9 +178,9 @@ func (c *Collector) all() []*Resource {
 func (r *Resource) alive() bool { return !r.dead.Load() }
 
 // compact removes retired resources from c.resources, and retired leaves from the shared views. The cost is linear in
-// the length of c.resources and the number of leaves. compact copies the resources that are not retired without holding
-// mu, so no call waits for the copying. It then locks mu, appends the resources that were registered during the
-// copying, and replaces c.resources.
+// the length of c.resources and the number of leaves. compact does not hold mu while it copies the list of resources
+// without the retired ones, so no call waits for the copying. It then locks mu, appends the resources that were
+// registered during the copying, and replaces c.resources.
 func (c *Collector) compact() {
 	if !c.compactMu.TryLock() {
 		return

@@ -41,17 +41,17 @@ const (
 // these nodes only look up the edge. Retirement removes nodes that have no leaves left, and makes their children direct
 // children of the entrance: see unlink. (A leaf records the calls of one resource, origin and entrance.)
 type TreeNode struct {
-	generation // its resource is nil for the root and for entrances
+	generation // the field generation.resource is nil for the root and for entrances
 	name       string
 	entrance   *TreeNode // entrance above the node, or the node itself if it is an entrance; nil for the root
 
-	children sync.Map                 // name: *TreeNode
-	first    atomic.Pointer[leaf]     // the first of the leaves, usually the only one
-	leaves   atomic.Pointer[leafSet]  // all leaves; replaced, never modified
-	cut      atomic.Bool              // the tree cannot show all calls below the node
+	children sync.Map                 // from names to *TreeNode
+	first    atomic.Pointer[leaf]     // first leaf of the node, usually the only leaf; or nil
+	leaves   atomic.Pointer[leafSet]  // all leaves of the node; replaced, never modified
+	cut      atomic.Bool              // calls below the node are missing in the tree; set by cutOff
 	caller   atomic.Pointer[TreeNode] // cache of isChildOf: a parent, usually the only one, or nil
 
-	// guarded by the collector's mu:
+	// The collector's mu guards the next two fields.
 	parents []*TreeNode
 	members int // number of nodes below an entrance, at any depth; 0 for other nodes
 }
@@ -168,7 +168,7 @@ func (t *TreeNode) unlink() {
 // leafSet holds the leaves of a tree node. While there are few leaves, a scan of the list is faster than a map.
 type leafSet struct {
 	list  []*leaf
-	byKey map[leafKey]*leaf // nil while the list is short
+	byKey map[leafKey]*leaf // nil while the list has at most fewLeaves elements
 }
 
 // fewLeaves is the maximum length of leafSet.list without the map leafSet.byKey.

@@ -143,7 +143,8 @@ type generation struct {
 	// The resource to which the view belongs, also if the view is only of an origin or a tree node of this resource.
 	// Nil for other views.
 	resource *Resource
-	// Looks up the name and returns its current generation, which may be nil or dead. Nil if the name is never retired.
+	// The function next looks up the name, and returns its current generation, which may be nil or dead. The field is
+	// nil if the name is never retired.
 	next func() *generation
 }
 

@@ -119,7 +119,7 @@ func route(routes chi.Routes, r *http.Request) string {
 	if pattern := find(routes, method, path); pattern != "" {
 		return method + " " + pattern
 	}
-	if method == http.MethodHead { // middleware.GetHead uses the GET routes
+	if method == http.MethodHead { // middleware.GetHead sends HEAD requests to GET routes
 		if pattern := find(routes, http.MethodGet, path); pattern != "" {
 			return http.MethodGet + " " + pattern
 		}

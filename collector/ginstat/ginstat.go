@@ -57,7 +57,8 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc
 	return func(g *gin.Context) {
 		name := httpstat.Unmatched
 		if route := g.FullPath(); route != "" {
-			name = g.Request.Method + " " + route // the service has a route for this method
+			// Do not replace unknown methods by httpstat.Method: the service has a route for the method.
+			name = g.Request.Method + " " + route
 		}
 		writer, request := g.Writer, g.Request
 		if !m.Serve(writer, request, name, http.HandlerFunc(func(counted http.ResponseWriter, r *http.Request) {

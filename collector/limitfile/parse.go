@@ -113,7 +113,7 @@ const maxErrors = 20
 // second entry for the same resource is reported as a duplicate. Parse discards the limits if there is any error.
 type parser struct {
 	limits []collector.Limit
-	seen   map[collector.Limit]int // lines of the limits so far; keys have no Count and no Strict
+	seen   map[collector.Limit]int // line of each limit so far; in the keys, Count and Strict are zero
 	errs   []error
 }
 
@@ -166,7 +166,7 @@ func (p *parser) entry(n *yaml.Node) {
 	case qps == nil && strict:
 		p.errorf(n, "strict without qps")
 	}
-	// The names of the grades are the names of the fields.
+	// The name of a grade is also the name of its field in the file.
 	for _, grade := range []collector.Grade{collector.QPS, collector.Concurrency} {
 		if v := fields[grade.String()]; v != nil {
 			l.Grade, l.Count, l.Strict = grade, p.count(grade.String(), v), strict && grade == collector.QPS
@@ -177,7 +177,7 @@ func (p *parser) entry(n *yaml.Node) {
 
 // add appends a limit to p.limits, and records an error if the limit is invalid or a duplicate.
 func (p *parser) add(n *yaml.Node, l collector.Limit) {
-	// A limit without a resource has been reported by entry.
+	// If the limit has no resource, entry has reported that already.
 	if l.Resource != "" {
 		if err := collector.CheckLimits([]collector.Limit{l}); err != nil {
 			p.errorf(n, "%s", strings.ReplaceAll(err.Error(), "limit 1: ", ""))
@@ -202,7 +202,7 @@ func (p *parser) fields(n *yaml.Node, what string, allowed ...string) map[string
 		return nil
 	}
 	fields := map[string]*yaml.Node{}
-	// Content alternates between keys and values.
+	// n.Content contains keys and values in turn.
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		switch key := n.Content[i]; {
 		case fields[key.Value] != nil:

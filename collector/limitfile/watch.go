@@ -82,10 +82,10 @@ func (w *Watcher) load() (int, error) {
 // Run reloads the file when it exists again. A minute after each load, Run logs one message with the limits that match
 // no resource, because their names may be misspelled. In this example, the content of the file changes from A to B:
 //
-//	time          file               comparison of states of the file; action of Run
-//	0 s           A                  now = a second ago, now = before the last load: nothing to do
-//	1 s           B is written       now differs from a second ago: wait
-//	2 s           B                  now = a second ago, now differs from before the last load: reload
+//	time          file               state of the file; action of Run
+//	0 s           A                  same as a second ago, and same as at the last load: do nothing
+//	1 s           B is written       changed since a second ago: wait
+//	2 s           B                  same as a second ago, but changed since the last load: reload
 func (w *Watcher) Run(ctx context.Context) error {
 	defer w.unpublish()
 	ticker := time.NewTicker(pollInterval)
