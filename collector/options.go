@@ -86,11 +86,11 @@ type Options struct {
 	DurationsUnknown bool
 	// OpenTelemetry lets exporters also show inbound calls under the names of OpenTelemetry's semantic conventions.
 	// These names are http_server_request_duration_seconds, http_server_active_requests and
-	// rpc_server_call_duration_seconds. The metrics are on the pages that show totals, in addition to the metrics of
-	// windowstat. See docs/opentelemetry.md for the labels and the limitations. For these metrics, the Collector counts
-	// the response times of inbound calls separately for each code. That costs a few nanoseconds for each inbound call,
-	// and each leaf reserves some 1.3 KB more. If Windows.Bounds is nil, the bounds are [node.DefaultBounds] plus the
-	// bounds that the conventions recommend: 75 ms, 750 ms and 7.5 s.
+	// rpc_server_call_duration_seconds. The metrics with these names are on the pages that show totals, in addition to
+	// the metrics of windowstat. See docs/opentelemetry.md for the labels and the limitations. For these metrics, the
+	// Collector counts the response times of inbound calls separately for each code. That costs a few nanoseconds for
+	// each inbound call, and each leaf reserves some 1.3 KB more. If Windows.Bounds is nil, the bounds are
+	// [node.DefaultBounds] plus the bounds that the conventions recommend: 75 ms, 750 ms and 7.5 s.
 	OpenTelemetry bool
 	// After is the last second that an earlier process logged or sent. Each second of this process has a wall clock
 	// time as its name, and all these times are later than After. The zero Time means that there is no such second.

@@ -57,7 +57,7 @@ func Middleware(c *collector.Collector, opts ...httpstat.Option) gin.HandlerFunc
 	return func(g *gin.Context) {
 		name := httpstat.Unmatched
 		if route := g.FullPath(); route != "" {
-			// Do not replace unknown methods by httpstat.Method: the service has a route for the method.
+			// httpstat.Method is not needed, because the service has a route for this method.
 			name = g.Request.Method + " " + route
 		}
 		writer, request := g.Writer, g.Request
