@@ -73,9 +73,9 @@ var grpcNames = [...]string{
 	"Unauthenticated",
 }
 
-// GRPCCodeNumber returns the number of the gRPC code with this name. The name is the one in gRPC's specification, such
-// as NOT_FOUND, or the one in gRPC's Go library, such as NotFound. Case does not matter. For any other name, ok is
-// false.
+// GRPCCodeNumber returns the number of the gRPC code with this name. The name may be spelled as in gRPC's
+// specification, such as NOT_FOUND, or as in gRPC's Go library, such as NotFound. Case does not matter. For any other
+// name, ok is false.
 func GRPCCodeNumber(name string) (number uint32, ok bool) {
 	number, ok = grpcNumbers[strings.ToUpper(strings.ReplaceAll(name, "_", ""))]
 	return number, ok
@@ -83,7 +83,7 @@ func GRPCCodeNumber(name string) (number uint32, ok bool) {
 
 // grpcNumbers holds the numbers of the gRPC codes by their names in upper case, without underscores.
 var grpcNumbers = func() map[string]uint32 {
-	numbers := map[string]uint32{"CANCELLED": 1} // spelled like this in the specification
+	numbers := map[string]uint32{"CANCELLED": 1} // the specification spells it with LL, grpcNames with L
 	for n, name := range grpcNames {
 		numbers[strings.ToUpper(name)] = uint32(n)
 	}
@@ -93,7 +93,8 @@ var grpcNumbers = func() map[string]uint32 {
 // String returns the code as the value of a label: 404, NotFound, [OtherCode], or an empty string for no code.
 func (c Code) String() string { return CodeName(c.n) }
 
-// CodeName returns [Code.String] for a code in [node.Codes]. CodeName is for exporters that read [node.Codes] directly.
+// CodeName returns the text of a code in [node.Codes]. The text is the same as from [Code.String]. CodeName is for
+// exporters that read [node.Codes] directly.
 func CodeName(n node.Code) string {
 	switch {
 	case n == 0:
@@ -107,9 +108,9 @@ func CodeName(n node.Code) string {
 }
 
 // Codes iterates over the codes of completed calls, with the number of calls for each. The first code is always the
-// zero Code, for calls without a code. HTTP statuses in ascending order, gRPC codes in ascending order, and [OtherCode]
-// follow. All numbers are read at one instant. Their sum equals Total.Complete of a [View.Snapshot] at that instant.
-// Codes yields nothing for a View whose name is not in use.
+// zero Code, for calls without a code. The HTTP statuses come next, in ascending order, then the gRPC codes in
+// ascending order, and then [OtherCode]. All numbers are read at one instant. Their sum equals Total.Complete of a
+// [View.Snapshot] at that instant. If the name of the View is not in use, Codes yields nothing.
 func (v View) Codes() iter.Seq2[Code, int64] {
 	return func(yield func(Code, int64) bool) {
 		n, now := v.read()

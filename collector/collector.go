@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Collector holds the statistics of a process: by resource, origin and entrance, and the call tree.
+// Collector holds the statistics of a process by resource, origin and entrance. It also holds the call tree.
 //
 //	Collector                    registry: names, limits, self-metrics
 //	  Resource "GET /cart"       one for each name; see [Options].MaxResources
@@ -32,13 +32,13 @@ type Collector struct {
 	shape *node.Config
 	opts  Options
 
-	began time.Time // wall clock
+	began time.Time // time of creation, by the wall clock
 	run   int64     // see RunID
 
-	byName     sync.Map                    // clean name: *Resource
-	registered atomic.Int64                // number of resources in byName, without Options.Given; changed with mu held
+	byName     sync.Map                    // *Resource by name; see CleanName
+	registered atomic.Int64                // number of resources in byName, without Options.Given; changes only while mu is held
 	other      atomic.Pointer[Resource]    // the resource Other; nil until a call needs it
-	entrances  atomic.Pointer[[]*TreeNode] // in order of registration; replaced with mu held, never modified
+	entrances  atomic.Pointer[[]*TreeNode] // in order of registration; the slice is replaced with mu held, never modified
 
 	root             *TreeNode
 	inbound          generation
@@ -47,10 +47,10 @@ type Collector struct {
 
 	leafCount           atomic.Int64 // number of leaves
 	edges               atomic.Int64 // number of edges of the tree, each from a caller to a callee
-	swept               atomic.Int64 // second of the last complete sweep
+	swept               atomic.Int64 // index of the second of the last complete sweep; see Seal
 	excess, sparesInUse atomic.Int64 // see memory.go
 	sizes               reservations
-	sealed              atomic.Int64 // all leaves have sealed the seconds before this one
+	sealed              atomic.Int64 // index of a second; all leaves have sealed the seconds before it
 
 	overflow struct{ origins, entrances, leaves, tree atomic.Int64 }
 	unearned atomic.Int64 // see Health.Unearned
@@ -58,21 +58,21 @@ type Collector struct {
 
 	reservationsInUse atomic.Int64 // calls in flight with a reservation: see limitreserve.go
 
-	idle atomic.Pointer[idleResources] // replaced, never modified
+	idle atomic.Pointer[idleResources] // the list is replaced, never modified
 
-	limitsMu sync.Mutex // held while limits are set
+	limitsMu sync.Mutex // held by SetLimits
 	sweeping sweeper
 
-	mu        fairMutex   // guards the fields below and registration
-	resources []*Resource // in order of registration; replaced when some are retired
-	gone      struct {    // retired, but still in resources and in the shared views, until compact
+	mu        fairMutex   // guards resources, gone and retired; held while names and leaves are registered
+	resources []*Resource // in order of registration; compact replaces the slice
+	gone      struct {    // counts what compact must remove from the slice resources and from the shared views
 		resources int
 		leaves    int64
 	}
 	retired   int64      // number of retired resources
-	compactMu sync.Mutex // held while retired resources and leaves are removed; taken before mu
+	compactMu sync.Mutex // held by compact, which removes retired resources and leaves; locked before mu
 
-	publishedMu sync.Mutex // guards published, whose elements are never modified
+	publishedMu sync.Mutex // guards the slice published; its elements are never modified
 	published   []*publication
 }
 
@@ -86,7 +86,7 @@ func New(o Options) (*Collector, error) {
 	return newOn(leap.NewTimeline(clock), o)
 }
 
-// newOn is New with the timeline line instead of a new one.
+// newOn creates a Collector as New does, but with an existing timeline, the parameter line.
 func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	shape, err := o.complete(line)
 	if err != nil {
@@ -118,16 +118,16 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	return c, nil
 }
 
-// clockOf derives a monotonic clock and a wall clock from the function now. If now returns an earlier time than before,
-// the monotonic clock stops until now has caught up.
-func clockOf(now func() time.Time) leap.Clock {
-	anchor := now()
+// clockOf makes a clock from [Options].Now, the parameter readTime. If readTime returns an earlier time than in a
+// previous call, the monotonic clock stops until readTime again returns later times.
+func clockOf(readTime func() time.Time) leap.Clock {
+	anchor := readTime()
 	var mu sync.Mutex
 	var latest time.Duration
 	return leap.Clock{
-		Wall: now,
+		Wall: readTime,
 		Mono: func() time.Duration {
-			since := now().Sub(anchor)
+			since := readTime().Sub(anchor)
 			mu.Lock()
 			defer mu.Unlock()
 			latest = max(latest, since)
@@ -176,7 +176,8 @@ type Boundary struct {
 	// Open is the index of the second that was open when Seal was called. All earlier seconds are sealed for every
 	// view, and their records never change.
 	Open int64
-	// Now is the reading of the timeline when Seal was called, or the start of the second Open if that is later.
+	// Now is the reading of the timeline when Seal was called. If the second Open starts after this reading, Now is the
+	// start of Open.
 	Now leap.Reading
 	// Resources holds all resources that existed when Seal was called, oldest first. The caller must not change the
 	// slice. A resource may be retired after Seal has returned. The [View.Node] of a retired resource stays readable.
@@ -212,7 +213,7 @@ func (c *Collector) Resources() []*Resource {
 
 func (c *Collector) seal(now leap.Reading) Boundary {
 	open := c.line.At(now)
-	now = max(now, open.Start) // another goroutine may have opened the next second
+	now = max(now, open.Start) // if another goroutine has opened the next second, open starts after now
 	// c.all locks mu, and so does the registration of a resource or leaf. A resource or leaf that is registered after
 	// c.all therefore starts in the second that is open, and has nothing to seal. If Seal is called again in the same
 	// second, all leaves are sealed already.
@@ -240,18 +241,19 @@ func (c *Collector) Inbound() View {
 // Health describes the state of a Collector: its size and its overflows.
 type Health struct {
 	// Resources is the number of resources, including [Other] once it is in use. Leaves is the number of combinations
-	// of resource, origin and entrance. Inbound and nested calls of one combination are two leaves. The leaves take
-	// most of the memory. Entrances is the number of entrances.
+	// of resource, origin and entrance. Inbound calls and nested calls of one combination have separate leaves. The
+	// leaves take most of the memory. Entrances is the number of entrances.
 	Resources, Leaves, Entrances int
-	// Overflow counts the calls that were recorded for the resource [Other]. Such a call had a new name while the table
-	// of resources was full, needed a new leaf for which there was no memory, or had the name Other.
+	// Overflow counts the calls that were recorded for the resource [Other]. There are three reasons: the call had a
+	// new name while the table of resources was full, there was no memory for a new leaf that the call needed, or the
+	// call had the name Other.
 	Overflow int64
 	// Unearned counts the calls that were recorded for a fallback resource instead of a resource of their own name; see
 	// [FallbackResource].
 	Unearned int64
 	// OriginOverflow counts the calls that were recorded for the origin [Other], because their resource had too many
 	// origins. EntranceOverflow counts the calls that were recorded for the entrance Other, because there were too many
-	// entrances. LeafOverflow counts the calls that needed a new leaf when there was no memory for one. These calls
+	// entrances. LeafOverflow counts the calls that needed a new leaf while there was no memory for a leaf. These calls
 	// were recorded for the entrance Other, and usually also for the origin Other and the resource Other.
 	OriginOverflow, EntranceOverflow, LeafOverflow int64
 	// TreeOverflow counts the calls that the call tree does not show below their caller, because they are nested too
@@ -299,8 +301,9 @@ func (c *Collector) Health() Health {
 // fleet that start at the same time. The number has 53 bits, so a float64 represents it exactly.
 func newRun(began time.Time) int64 { return began.UnixMilli()<<12&(1<<53-1) | rand.Int64N(1<<12) }
 
-// RunID returns a number that identifies this Collector. All other processes, instances and replicas have other
-// numbers. It is an integer below 2^53. Compare it only for equality. RunID returns 0 for a nil Collector.
+// RunID returns a number that identifies this Collector. Other processes, instances and replicas have other numbers,
+// unless they start in the same millisecond and draw the same 12 random bits. The number is an integer below 2^53.
+// Compare it only for equality. RunID returns 0 for a nil Collector.
 func (c *Collector) RunID() int64 {
 	if c == nil {
 		return 0

@@ -44,15 +44,15 @@ type counterVec struct {
 func (v *counterVec) add(value string, n int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	// Saturate instead of going negative: a counter in a time series database must not fall.
+	// If the sum overflows, the count stays at the largest int64: a counter in a time series database must not fall.
 	count := getOrAdd(&v.counts, value)
 	if *count += n; *count < 0 {
 		*count = math.MaxInt64
 	}
 }
 
-// prune removes the values with the count 0. Resource.setLimits calls it before it adds the limits in force with the
-// count 0: removed limits that have blocked nothing then disappear.
+// prune removes the values with the count 0. Resource.setLimits first calls prune, and then adds each limit in force
+// with the count 0. A removed limit that has blocked nothing therefore disappears.
 func (v *counterVec) prune() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package collector is the SDK: it keeps exact statistics of a Go service's calls, second by second.
 //
 //	c, err := collector.New(collector.Options{})
-//	checkout := c.Resource("checkout") // once; keep the handle
+//	checkout := c.Resource("checkout") // call Resource once, and keep the result (a handle)
 //
 //	func handle() (err error) {
 //		return checkout.Do(func() error { … })
@@ -15,8 +15,8 @@
 //		…
 //	}
 //
-// If the call belongs to a request, pass the context on. A call that enters with the context of another call is nested
-// below that call:
+// If the call belongs to a request, pass the context of the request to Enter. Enter returns the context of the call.
+// Another call that enters with this context is nested below the call:
 //
 //	ctx, e, err := c.Enter(ctx, "checkout", collector.Origin("mobile"), collector.Inbound())
 //	…
@@ -32,18 +32,19 @@
 //
 // A call may end with a [Code], such as an HTTP status. A [Limit] refuses calls.
 //
-// The packages below this one instrument frameworks: httpstat HTTP services and clients; ginstat, echostat, echov5stat
-// and chistat web frameworks; grpcstat gRPC; sentinelstat services that use sentinel-golang; otelstat services that use
-// OpenTelemetry. Package limitfile reads limits from a file.
+// Packages in subdirectories instrument frameworks. Package httpstat is for HTTP services and clients. Packages
+// ginstat, echostat, echov5stat and chistat are for web frameworks, and grpcstat is for gRPC. Package sentinelstat is
+// for services that use sentinel-golang, and otelstat for services that use OpenTelemetry. Package limitfile reads
+// limits from a file.
 //
 // # Caveats
 //
-// An Entry that is never exited stays in flight for ever. Such a leak shows as a number of calls in flight that only
-// grows.
+// An Entry that is never exited stays in flight for ever. If a service leaks Entries, its number of calls in flight
+// only grows.
 //
 // Statistics live in memory. Exporters deliver them. After a restart, all counts begin at zero.
 //
 // Names should be few and known in advance. If there are more names than [Options] allow, the surplus names share one
-// resource. [Collector.Seal] retires idle resources. If the table of resources is full, a new name retires one, too.
-// Use [FromRequest] for names that are made from requests.
+// resource. [Collector.Seal] retires idle resources. If the table of resources is full, a new name also retires an idle
+// resource. Use [FromRequest] for names that are made from requests.
 package collector

@@ -43,10 +43,10 @@ func (c *Collector) Enter(
 	return
 }
 
-// enter implements [Collector.Enter] and [Resource.EnterContext]. up is the frame (the context of a call) of the
-// caller, or nil. If known is not nil, enter first tries to record the call in the leaf known. enter returns the
-// context of the call, or ctx and the error of the limit that refused the call.
-func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *options, e *Entry) (context.Context, error) {
+// enter implements [Collector.Enter] and [Resource.EnterContext]. up is the frame of the caller, or nil. (A frame is
+// the context of a call.) If handleLeaf is not nil, enter first tries to record the call in this leaf of a handle.
+// enter returns the context of the call, or ctx and the error of the limit that refused the call.
+func (c *Collector) enter(ctx context.Context, up *frame, handleLeaf *leaf, o *options, e *Entry) (context.Context, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -54,11 +54,11 @@ func (c *Collector) enter(ctx context.Context, up *frame, known *leaf, o *option
 	if o.prioritized {
 		waits = doneContext{ctx, ctx.Done()}
 	}
-	// The known leaf may have been retired. In that case, look up the leaf by its names, as for a call without a
-	// handle.
+	// The leaf of the handle may have been retired. In that case, look up the leaf by its names, as for a call without
+	// a handle.
 	err := errMoved
-	if known != nil {
-		err = known.enter(waits, e, o)
+	if handleLeaf != nil {
+		err = handleLeaf.enter(waits, e, o)
 	}
 	if err == errMoved {
 		err = c.count(up, o, func(l *leaf) error { return l.enter(waits, e, o) })
@@ -97,8 +97,9 @@ type doneContext struct {
 
 func (a doneContext) Done() <-chan struct{} { return a.done }
 
-// Do records f as one call, as [Collector.Enter] does, and returns the error of f. A panic of f counts as an exception
-// and continues. If a limit refuses the call, Do does not call f, and returns an error that wraps [ErrBlocked].
+// Do records f as one call, as [Collector.Enter] does, and returns the error of f. If f panics, the call counts as an
+// exception, and the panic continues. If a limit refuses the call, Do does not call f, and returns an error that wraps
+// [ErrBlocked].
 func (c *Collector) Do(ctx context.Context, name string, f func(context.Context) error, opts ...CallOption) error {
 	ctx, e, err := c.Enter(ctx, name, opts...)
 	if err != nil {
@@ -108,8 +109,8 @@ func (c *Collector) Do(ctx context.Context, name string, f func(context.Context)
 }
 
 // below applies opts to o, for a call with the context ctx. It returns the frame of the caller, or nil if there is
-// none. o gets the entrance of the caller. It also gets the origin of the caller, unless opts set an origin or the call
-// is outbound.
+// none. It copies the entrance of the caller to o. It also copies the origin of the caller to o, except if opts set an
+// origin or if the call is outbound.
 func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *frame {
 	o.apply(opts)
 	up := c.frameOf(ctx)
@@ -119,7 +120,7 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 		if !o.hasOrigin && !o.outbound {
 			o.origin = up.leaf.origin
 		}
-		if up.inbound() { // part of an inbound call, so this call is not another inbound call
+		if up.inbound() { // the caller is part of an inbound call, so the nested call is not counted as inbound again
 			o.inbound = false
 		}
 	case o.entrance == "":
@@ -128,20 +129,20 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 	return up
 }
 
-// Block records a call that code outside of the Collector has refused. The parameter reason says why, such as
-// "overload". The refused call is nested below the call of ctx, if there is one. See [Resource.Block].
+// Block records a call that code outside of the Collector has refused. The parameter reason is the cause of the
+// refusal, such as "overload". The refused call is nested below the call of ctx, if there is one. See [Resource.Block].
 func (c *Collector) Block(ctx context.Context, name, reason string, opts ...CallOption) {
 	if c == nil {
 		return
 	}
 	o := options{name: name}
 	up := c.below(ctx, &o, opts)
-	// l.block returns no other error than errMoved.
+	// count returns no error here: errMoved is the only error of l.block, and after it count calls l.block again.
 	_ = c.count(up, &o, func(l *leaf) error { return l.block(reason, o.n) })
 }
 
-// errMoved is the error of a method that was called with a leaf that can no longer record the call. The leaf was
-// retired, or the name of the call got its own resource after the lookup. The caller must look up the leaf again.
+// errMoved means that a leaf can no longer record a call. The leaf was retired, or the name of the call got its own
+// resource after the lookup of the leaf. The caller must look up the leaf again.
 var errMoved = errors.New("collector: counted elsewhere")
 
 // count looks up the leaf of a call and calls f with it, so that f records the call there. If f returns errMoved, count
@@ -164,10 +165,10 @@ func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
 	}
 }
 
-// reading converts the wall clock time at to the reading that the monotonic clock of the timeline had then. For a time
-// in the future it returns the current reading.
-func (c *Collector) reading(at time.Time) leap.Reading {
-	return c.line.Now().Add(-max(c.now().Sub(at), 0))
+// reading converts t, a time of the wall clock, to the reading of the timeline at the time t. If t is in the future,
+// reading returns the current reading.
+func (c *Collector) reading(t time.Time) leap.Reading {
+	return c.line.Now().Add(-max(c.now().Sub(t), 0))
 }
 
 // now returns the current time of the Collector's clock.
@@ -183,15 +184,15 @@ func (c *Collector) now() time.Time {
 //	ctx of the request <- frame "GET /cart" <- WithTimeout … <- frame "load user"
 //	                      leaf, stamp                           leaf, stamp
 //
-// The function frameOf finds the closest frame of its Collector. It passes over other contexts, and over frames of
-// other Collectors.
+// The function frameOf finds the closest frame of its Collector. It skips other contexts and the frames of other
+// Collectors.
 //
-// A context may outlive its call. A later call with this context then still counts as nested below the call that has
-// ended.
+// A context may outlive its call. If another call enters with this context later, it counts as nested below the call
+// that has ended.
 type frame struct {
 	context.Context
 	leaf  *leaf
-	stamp uint64 // reading at which the call entered, times 2, plus 1 if it is part of an inbound call
+	stamp uint64 // twice the reading at which the call entered, plus 1 if the call is part of an inbound call
 }
 
 func (f *frame) entered() leap.Reading { return leap.Reading(f.stamp) >> 1 }
@@ -208,8 +209,8 @@ func (f *frame) Value(k any) any {
 	return f.Context.Value(k)
 }
 
-// String describes the context. Without it, fmt would print the fields of the leaf by reflection, and race with
-// concurrent calls.
+// String describes the context. Without this method, fmt would print the fields of the leaf by reflection, and race
+// with concurrent calls.
 func (f *frame) String() string {
 	return fmt.Sprintf("%v.WithEntry(%q)", f.Context, f.leaf.resource.name)
 }
@@ -226,11 +227,10 @@ func (c *Collector) frameOf(ctx context.Context) *frame {
 	return f
 }
 
-// depth returns the number of frames above f (the callers of the call, their callers, and so on), or most if there are
-// more.
-func (f *frame) depth(most int) (n int) {
+// depth returns the number of frames above f (the callers of the call, their callers, and so on), but at most maxDepth.
+func (f *frame) depth(maxDepth int) (n int) {
 	c := f.leaf.resource.c
-	for up := c.frameOf(f.Context); up != nil && n < most; up = c.frameOf(up.Context) {
+	for up := c.frameOf(f.Context); up != nil && n < maxDepth; up = c.frameOf(up.Context) {
 		n++
 	}
 	return n

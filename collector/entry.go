@@ -20,10 +20,12 @@ var ErrPanicked = errors.New("collector: panicked")
 // The first call of End, Exit, ExitCode or ExitTrace ends the call. After that, these methods do nothing. Any goroutine
 // may end the call. Entries may end in any order.
 //
-// The note is a number that node.Call stores for the Collector. It says what end must release when the call ends:
+// The note is a number that node.Call stores for the Collector. When the call ends, the method end reads the note and
+// releases the reservation and the slot:
 //
 //	bit 31      reserved: the call has a reservation, so end updates its limiters
-//	bits 0-30   number of the call's slot in Collector.running, unlisted, or 0 without a frame
+//	bits 0-30   number of the call's slot in Collector.running; 0 if the call has no frame;
+//	            the constant unlisted if no slot was free
 type Entry struct {
 	call node.Call // its note holds the slot in running and the reserved bit
 	at   *place
@@ -45,7 +47,7 @@ type Entry struct {
 // takes a runtime.Goexit for a normal return; only [Resource.Do] and [Collector.Do] detect it.
 func (e *Entry) End(err *error) {
 	if reason := recover(); reason != nil {
-		defer panic(reason) // even if Options.Exception panics
+		defer panic(reason) // continues the panic, even if Options.Exception panics
 		e.Exit(ErrPanicked)
 		return
 	}
@@ -56,13 +58,14 @@ func (e *Entry) End(err *error) {
 	e.Exit(*err)
 }
 
-// Exit ends the call. It records the response time and whether the call failed with err, and the call is no longer in
-// flight. No reader sees only a part of these changes. [Options].Exception decides which errors are failures.
+// Exit ends the call. It records the response time and, if the call failed with err, an exception. The call is then no
+// longer in flight. A reader sees either all of these changes or none. [Options].Exception decides which errors are
+// failures.
 //
 // Do not write "defer e.Exit(err)": Go evaluates err at the defer statement, so every call would count as successful.
 // See [Entry.End].
 func (e *Entry) Exit(err error) {
-	if note := e.call.Note(); err == nil && note&reserved == 0 { // the statements of end, inlined
+	if note := e.call.Note(); err == nil && note&reserved == 0 { // this block repeats the method end, to save a function call
 		if e.call.End(false, 0) > 0 && note != 0 {
 			e.at.leaf.resource.c.running.empty(note)
 		}
@@ -90,8 +93,8 @@ func (e *Entry) end(failed bool, code Code) (n int64) {
 	return n
 }
 
-// markReserved sets the bit reserved of the call's note, and adds 1 to Collector.reservationsInUse. If the bit is set
-// already, markReserved does nothing.
+// markReserved sets the bit of the constant reserved in the call's note, and adds 1 to Collector.reservationsInUse. If
+// the bit is set already, markReserved does nothing.
 func (e *Entry) markReserved() {
 	if note := e.call.Note(); note&reserved == 0 {
 		e.call.SetNote(note | reserved)
@@ -126,9 +129,9 @@ func (r *Resource) classify(err error, n int64) {
 	class = r.c.opts.ExceptionClass(err)
 }
 
-// run calls f and exits the entry with its error, or with ErrPanicked if f does not return.
+// run calls f and ends the call with the error of f. If f does not return, run ends the call with ErrPanicked.
 func (e *Entry) run(f func() error) (err error) {
-	err = ErrPanicked // remains if f does not return
+	err = ErrPanicked // err keeps this value if f does not return
 	defer func() { e.Exit(err) }()
 	err = f()
 	return err
@@ -171,13 +174,13 @@ const maxTraceID = 64
 // validTraceID reports whether id is short enough and valid UTF-8.
 func validTraceID(id string) bool { return len(id) <= maxTraceID && utf8.ValidString(id) }
 
-// keepExemplar stores a call that has just ended with the response time rt as the latest exemplar of the histogram
-// bucket of rt. It does nothing if id is not a valid trace ID.
+// keepExemplar stores the trace ID and the response time rt of a call that has just ended. They become the latest
+// exemplar of the histogram bucket of rt. keepExemplar does nothing if id is not a valid trace ID.
 func (r *Resource) keepExemplar(id string, rt time.Duration) {
 	if id == "" || !validTraceID(id) {
 		return
 	}
-	bucket, _ := slices.BinarySearch(r.c.shape.Options().Bounds, rt) // the first bucket with a bound of at least rt
+	bucket, _ := slices.BinarySearch(r.c.shape.Options().Bounds, rt) // the first bucket with an upper bound of at least rt
 	r.exemplars(true)[bucket].Store(&Exemplar{TraceID: id, RT: rt, At: r.c.now()})
 }
 
@@ -196,10 +199,10 @@ func (r *Resource) Exemplars() (list []Exemplar) {
 	return list
 }
 
-// exemplars returns the exemplars by bucket of the histogram. If the resource never had an exemplar, it returns nil, or
-// allocates the list if wanted is true.
-func (r *Resource) exemplars(wanted bool) []atomic.Pointer[Exemplar] {
-	if wanted && r.traced.Load() == nil {
+// exemplars returns the exemplars by bucket of the histogram. If the resource never had an exemplar, there is no list
+// yet: exemplars then allocates the list if create is true, and returns nil otherwise.
+func (r *Resource) exemplars(create bool) []atomic.Pointer[Exemplar] {
+	if create && r.traced.Load() == nil {
 		list := make([]atomic.Pointer[Exemplar], len(r.c.shape.Options().Bounds)+1)
 		r.traced.CompareAndSwap(nil, &list)
 	}

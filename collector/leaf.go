@@ -13,13 +13,13 @@ import (
 type leaf struct {
 	node.Statistic
 	leafKey
-	retired atomic.Bool // changed with the collector's mu held
-	// spare reports whether the leaf uses the memory that is always reserved for calls for whose own leaf there is no
-	// memory; see spareLeaves.
+	retired atomic.Bool // changes only while the collector's mu is held
+	// spare marks a leaf in the memory that is always reserved; see spareLeaves. Such a leaf records calls when there
+	// is no memory for their own leaf.
 	spare    bool
 	resource *Resource
 	treeNode *TreeNode
-	own      place // for calls without a reservation
+	own      place // Entry.at points to own if the call has no reservation
 }
 
 // place holds the leaf that records a call, and the call's reservation if it has one. A reservation lists the limiters
@@ -45,9 +45,9 @@ func (o *options) key(up *frame) leafKey { return leafKey{o.origin, o.inbound, u
 //	view                        includes the leaf
 //	of the resource             always
 //	of the origin               always; while only the empty origin exists, this is the view of the resource
-//	of the tree node            always: the resource below the entrance
-//	of the entrance, the root   if the call is outermost, so that a chain of calls counts once
-//	of all inbound calls        if the call is inbound
+//	of the tree node            always; this view is the sum of the resource's leaves with this entrance
+//	of the entrance, the root   if the leaf is for outermost calls, so that a chain of calls counts once
+//	of all inbound calls        if the leaf is for inbound calls
 //
 // A call therefore writes to one leaf only, and a total is a sum over leaves.
 func (l *leaf) views() []*node.View {
@@ -62,8 +62,8 @@ func (l *leaf) views() []*node.View {
 	return views
 }
 
-// ownViews returns the views of the resource that include the leaf: the total, the entrance, and the origin. The
-// collector's mu must be held.
+// ownViews returns the views of the leaf's resource that include the leaf: the view of the resource, of the tree node,
+// and of the origin if the origin has its own view. The collector's mu must be held.
 func (l *leaf) ownViews() []*node.View {
 	r := l.resource
 	views := []*node.View{r.view, l.treeNode.view}
@@ -77,7 +77,7 @@ func (l *leaf) ownViews() []*node.View {
 // the call, or errMoved.
 func (l *leaf) enter(ctx context.Context, e *Entry, o *options) error {
 	e.at = &l.own
-	// A call of a resource without a limit pays only this load of a nil pointer.
+	// If the resource has no limit, this load of a nil pointer is the only cost of limits for a call.
 	switch m := l.resource.limiter.Load(); {
 	case m != nil:
 		return m.admit(ctx, e, o)
@@ -103,20 +103,21 @@ func (l *leaf) block(reason string, n int64) error {
 
 // location describes the leaf that records a call, within the bounds of [Options]. The leaf may not exist yet.
 type location struct {
-	resource *Resource // records the call; nil for Other if that does not exist yet
+	resource *Resource // resource that records the call; nil if it is Other and does not exist yet
 	entrance string
 	key      leafKey
-	leaf     *leaf         // nil if it does not exist yet
-	spare    bool          // a new leaf uses the memory that is reserved by spareLeaves
+	leaf     *leaf         // nil if the leaf does not exist yet
+	spare    bool          // a new leaf must use the memory that spareLeaves reserves
 	over     *atomic.Int64 // overflow counter to increment, or nil if no name becomes Other
 }
 
-// location looks up the leaf of a call to r with the caller's frame up. It changes nothing and takes no lock.
+// location looks up the leaf of a call to r. up is the frame of the caller, or nil. location changes nothing and takes
+// no lock.
 //
 // It applies the bounds in this order:
 //
-//  1. If the entrance is new and there are too many entrances, it becomes [Other].
-//  2. If the origin is new and the resource has too many origins, it becomes Other.
+//  1. If the entrance is new and there are too many entrances, the entrance becomes [Other].
+//  2. If the origin is new and the resource has too many origins, the origin becomes Other.
 //  3. If the leaf is new and there is no memory for it, the entrance becomes Other. The origin becomes Other, too,
 //     unless it has a limit.
 //  4. If r has no leaf with the names that result from step 3, the resource Other records the call. The memory of the
@@ -134,7 +135,7 @@ func (c *Collector) location(r *Resource, up *frame, o *options) location {
 		return s
 	}
 	s.entrance, s.over = Other, &c.overflow.leaves
-	if !c.limits.Load().origins[s.key.origin] { // a limit for this origin must keep applying
+	if !c.limits.Load().origins[s.key.origin] { // a limit on this origin must also apply to this call
 		s.key.origin = Other
 	}
 	if s.leaf = r.leaf(s.entrance, s.key); s.leaf == nil {
