@@ -26,8 +26,8 @@ func (g Grade) String() string {
 }
 
 // Limit is a rule that bounds the passes of a resource in a second, or its calls in flight. Sentinel calls it a
-// FlowRule with the default controller. Unlike in Sentinel, check and count are one step: no other call can pass in
-// between.
+// FlowRule with the default controller. Unlike Sentinel, the Collector checks and counts a call in one step. No other
+// call can pass between the check and the count.
 //
 // # QPS
 //
@@ -37,12 +37,12 @@ func (g Grade) String() string {
 // that begins inside a bucket can hold up to twice Count: Count passes near the beginning of the second, and Count
 // passes near its end. An interval that is one bucket shorter than a second never holds more passes than Count,
 // wherever it begins. The length of such an interval is half a second by default, and 0.9 s with 10 buckets. With
-// Strict, no second at all holds more passes than Count. Strict has a price: see [node.Quota].
+// Strict, no second holds more passes than Count, wherever the second begins. For the cost of Strict see [node.Quota].
 //
-// If a limit on QPS refuses a prioritized call, the call borrows from the next bucket that has quota left and begins
-// within half a second. If there is no such bucket, the call is refused. Otherwise the call waits until the bucket
-// begins, and then passes. A borrowed pass is called an occupied pass. If the context of the call ends during the wait,
-// the call is blocked.
+// If a limit on QPS would refuse a prioritized call, the call borrows from the first later bucket that has enough
+// quota. The call waits until this bucket begins, and then passes. If the bucket does not begin within half a second,
+// or if no bucket has enough quota, the call is blocked immediately. A borrowed pass is called an occupied pass. If the
+// context of the call ends during the wait, the call is blocked.
 //
 // # Concurrency
 //
@@ -58,23 +58,23 @@ func (g Grade) String() string {
 // # Overflowing names
 //
 // An overflowing name has no resource. Its calls are recorded for [Other] because the table is full, or for another
-// resource because of [FallbackResource]. Limits with patterns count each overflowing name separately, for up to
-// Options.MaxResources names, but no more than fit into a sixteenth of Options.MaxMemory. If there are more overflowing
-// names, a new name evicts those that have no call in flight and had no pass in the last four seconds. If there are
-// none, new names share one quota for each pattern that they match. If an overflowing name gets a resource later, its
-// recent passes still count.
+// resource because of [FallbackResource]. Limits with patterns count each overflowing name separately. This holds for
+// at most Options.MaxResources names, and the counts take at most a sixteenth of Options.MaxMemory. If there are more
+// overflowing names, a new name evicts the idle names: names without a call in flight and without a pass in the last
+// four seconds. If no name is idle, new names share one quota for each pattern that they match. If an overflowing name
+// gets a resource later, its recent passes still count.
 //
 // A name can have a resource although there is no memory for another leaf of this resource. (A leaf records the calls
 // of one resource, origin and entrance.) Other then records a call that needs the leaf, but the limits of the call's
-// own resource apply. They count the call together with the calls that the leaves of the resource record. If one of
-// these limits refuses the call, the block is recorded for Other.
+// own resource apply. These limits count the call together with the calls that the leaves of the resource record. If
+// one of these limits refuses the call, the block is recorded for Other.
 //
 // # Dry runs
 //
 // A dry run is a limit that refuses no call. It counts the calls that it would refuse: see [Resource.DryRuns]. A dry
-// run checks only calls that all limits admit, at the time when they pass. A call that a dry run would refuse passes,
-// and counts everywhere except in the quotas of dry runs. If callers do not retry, the dry runs of a name therefore
-// count exactly the calls that the same limits would refuse.
+// run checks a call when the call passes, so it checks only calls that all limits admit. A call that a dry run would
+// refuse passes, and counts everywhere except in the quotas of dry runs. If callers do not retry, the dry runs of a
+// name therefore count exactly the calls that the same limits would refuse.
 //
 // A new dry run counts the passes of the last second and the calls in flight, as a new limit does. No prioritized call
 // waits for a dry run. If a dry run would let a prioritized call borrow from a later bucket, it counts the pass in that
@@ -89,15 +89,15 @@ func (g Grade) String() string {
 // Some earlier calls do not count for new quotas:
 //
 //   - A new pattern does not count the earlier calls of overflowing names.
-//   - A name can have calls in flight that a shared quota counts when it gets its own resource or quota. The name's own
-//     quota does not count these calls.
-//   - A new limit does not count earlier passes of its resource that Other recorded because there was no memory for a
-//     leaf.
+//   - When a name gets its own resource or quota, a shared quota may count some calls of the name that are in flight.
+//     The name's own quota does not count these calls.
+//   - If there was no memory for a leaf, Other recorded the passes of this leaf. A new limit on the resource of the
+//     leaf does not count these earlier passes.
 type Limit struct {
 	// Resource is the name of a resource, or a pattern. Each * of a pattern matches any sequence of characters,
 	// including the empty sequence and slashes. A name or pattern must have the form that [CleanName] returns. A name
-	// in a limit without a * always gets its own resource. A limit with exactly the name [Other] applies to all calls
-	// together that are recorded for Other.
+	// in a limit without a * always gets its own resource. A limit with exactly the name [Other] applies to the sum of
+	// all calls that are recorded for Other.
 	Resource string
 	// Origin is the origin whose calls are limited. If it is empty, the limit covers all origins together: Sentinel's
 	// limitApp default.
@@ -113,8 +113,8 @@ type Limit struct {
 	DryRun bool
 }
 
-// String returns the name of the limit, such as "qps GET /users/*". It is also the reason that the blocked calls are
-// counted with (see [Resource.Blocks]). It does not depend on Count, Strict or DryRun.
+// String returns the name of the limit, such as "qps GET /users/*". Calls that the limit refuses are counted as blocks
+// with this name as their reason; see [Resource.Blocks]. The name does not depend on Count, Strict or DryRun.
 func (l Limit) String() string {
 	s := l.Grade.String() + " " + l.Resource
 	if l.Origin != "" {
@@ -145,7 +145,7 @@ func match(pattern, name string) bool {
 		if !more {
 			return strings.HasSuffix(name, part)
 		}
-		i := strings.Index(name, part) // the first occurrence leaves the longest rest of name for the other parts
+		i := strings.Index(name, part) // the first occurrence leaves the longest rest of name for the later parts
 		if i < 0 {
 			return false
 		}

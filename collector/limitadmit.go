@@ -15,17 +15,18 @@ import (
 //	leaf.enter → limiter.admit → reserve: find the limiters of the call
 //	    │
 //	tryPass, with all limiters locked
-//	    ├─ another process counted the pass (Passed) ── in flight, without a check
+//	    ├─ another process counted the pass (Passed) ── Resume: count the call in flight, without a check
 //	    ├─ all rules admit the call ─────────────── evalDryRuns, countPasses, Bucket.Enter
 //	    ├─ a rule refuses the call ──────────────── leaf.block, BlockedError
 //	    └─ a rule on QPS refuses a prioritized call ────── borrow
 //	           │
 //	       loan.wait, without a lock
-//	           ├─ the bucket begins: the call passed ───── afterWait
+//	           ├─ the bucket begins: the call passes ───── afterWait
 //	           └─ the context ends ─────────── loan.cancel, leaf.block, BlockedError
 //
-// If the leaf of the call was retired, one of its limiters was dropped, or its name got its own resource, reserve,
-// tryPass and leaf.block count nothing and return errMoved. Collector.count starts again with another leaf.
+// During these steps, the leaf of the call may be retired, a limiter of the call may be dropped, or the name of the
+// call may get its own resource. The functions reserve, tryPass and leaf.block then count nothing and return errMoved,
+// and Collector.count repeats the steps with another leaf.
 
 // admit lets the call of the entry pass, or counts it as a block and returns a [BlockedError]. If the leaf can no
 // longer record the call, admit returns errMoved. m is the limiter of the resource that records the call.
@@ -36,8 +37,8 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 	}
 	if r != nil {
 		e.at = &r.place
-		// If admit returns an error or panics, the limiters must not count the call as in flight. A limit may refuse
-		// it, or a method of a user-defined context may panic while the call waits.
+		// If admit returns an error or panics, the limiters must not count the call as in flight. For example, a limit
+		// refuses the call, or a method of a user-defined context panics while the call waits.
 		defer func() {
 			if e.call.IsZero() {
 				r.release()
@@ -50,7 +51,7 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 }
 
 // admitUnder is the part of admit after reserve. list has the limiters that reserve found. A prioritized call may wait
-// here. admitUnder returns the same errors as admit.
+// in admitUnder until a later bucket begins. admitUnder returns the same errors as admit.
 func admitUnder(ctx context.Context, e *Entry, o *options, list []*limiter) error {
 	loan, refused, err := tryPass(e, o, list)
 	if loan != nil {
@@ -76,15 +77,15 @@ func admitUnder(ctx context.Context, e *Entry, o *options, list []*limiter) erro
 
 // tryPass reads the start time of the call, checks the call under its limiters, and counts it as a pass. The limiters
 // stay locked during all three steps. If a limit refuses the call, tryPass returns a BlockedError. If the call may wait
-// for a later bucket instead, tryPass also returns a loan (a pass borrowed from this bucket). If the leaf can no longer
-// record the call, tryPass returns errMoved.
+// for a later bucket instead, tryPass also returns a loan (a pass borrowed from the later bucket). If the leaf can no
+// longer record the call, tryPass returns errMoved.
 func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
 	if err := lockAll(list); err != nil {
 		return nil, nil, err
 	}
 	l := e.at.leaf
 	now := l.resource.c.line.Now()
-	if o.passed { // another process has counted the pass; count the call as in flight only
+	if o.passed { // another process has counted the pass, so only count the call as in flight
 		var err error
 		if e.call = l.Resume(now, o.n); e.call.IsZero() {
 			err = errMoved
@@ -105,7 +106,7 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 	var loan *loan
 	refused := checkRules(list, false, at, o, l.origin, 0)
 	if refused == nil {
-		// evalDryRuns must run before countPasses, so that the dry runs check the call against earlier calls only.
+		// evalDryRuns must run before countPasses, so that the dry runs do not count the call before they check it.
 		// countDry must run after bucket.Enter, for two reasons: it locks another statistic, and it sets the note of
 		// the call that bucket.Enter returns.
 		dryRefused := evalDryRuns(list, e, o, now, at, 0)

@@ -8,10 +8,10 @@ import (
 // ErrBlocked is the error of a call that a limit refused. Use errors.As to get the [BlockedError], which has the limit.
 var ErrBlocked = errors.New("collector: blocked")
 
-// Cancelled is the reason of the block of a prioritized call that stopped waiting before it could pass.
+// Cancelled is the reason of a block if a prioritized call stops waiting before the borrowed bucket begins.
 const Cancelled = "cancelled"
 
-// BlockedError describes why a limit refused a call. errors.Is(err, ErrBlocked) is true for it.
+// BlockedError describes why a limit refused a call. errors.Is(err, ErrBlocked) is true for a *BlockedError err.
 type BlockedError struct {
 	// Limit is the rule that refused the call.
 	Limit Limit
@@ -37,7 +37,7 @@ func (e *BlockedError) Error() string {
 	return s
 }
 
-// Unwrap makes errors.Is find [ErrBlocked], and the error that ended the wait if there was one.
+// Unwrap makes errors.Is find [ErrBlocked]. If the field Cancelled is not nil, errors.Is also finds its error.
 func (e *BlockedError) Unwrap() []error {
 	if e.Cancelled != nil {
 		return []error{ErrBlocked, e.Cancelled}

@@ -26,14 +26,15 @@ import (
 // loan is a pass that a prioritized call borrowed from a later bucket. The call waits until this bucket begins.
 type loan struct {
 	node.Loan
-	entered leap.Reading // when the call borrowed; the response time starts here
-	bucket  time.Duration
-	n       int64
+	entered leap.Reading  // reading at which the call borrowed; the response time of the call starts here
+	bucket  time.Duration // start of the borrowed bucket
+	n       int64         // number of borrowed passes: 1, or the size of a batch
 }
 
-// firstBorrowable returns the first bucket after the bucket at in which all rules of the limiters have quota for n
-// passes of the origin. If there is no such bucket, or if it begins more than [node.OccupyTimeout] after now, ok is
-// false. If dry is true, the rules are the dry runs, otherwise the limits.
+// firstBorrowable returns the first bucket after the open bucket in which all rules of the limiters have quota for n
+// passes of the origin. The parameter at is the start of the open bucket. If there is no such bucket, or if the bucket
+// begins more than [node.OccupyTimeout] after the reading now, ok is false. If dry is true, the rules are the dry runs,
+// otherwise the limits.
 //
 // firstBorrowable queries one limiter after the other. Each limiter begins its search at the bucket that the previous
 // limiter found. One loop over the limiters is enough: if a rule has quota in a bucket, it also has quota in all later
@@ -52,10 +53,11 @@ func firstBorrowable(
 }
 
 // borrow borrows the passes of the call from the first bucket in which all rules have quota for them. It returns nil if
-// no such bucket begins within [node.OccupyTimeout]. The open bucket is at. The limiters must be locked.
+// no such bucket begins within [node.OccupyTimeout]. The parameter at is the start of the open bucket. The limiters
+// must be locked.
 func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Duration) *loan {
 	l := e.at.leaf
-	// All limiters are locked, so no other call can use the quota before the pass is counted below.
+	// All limiters are locked, so no other call can use the quota before eachQuota counts the borrowed passes.
 	bucket, ok := firstBorrowable(l.resource.c, list, false, now, at, o.n, l.origin)
 	if !ok {
 		return nil
@@ -104,7 +106,7 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 			return nil
 		}
 		// The timeline may slow down its seconds to follow the wall clock. The bucket may then begin after the timer
-		// has fired, so the loop checks again.
+		// has fired, so the loop calls b.Call again.
 		timer := time.NewTimer(min(max(c.until(now, b.bucket), time.Millisecond), node.OccupyTimeout))
 		reason := func() error { return errClock }
 		select {

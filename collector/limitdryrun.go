@@ -28,7 +28,7 @@ import (
 // dryCount counts the calls that the dry runs of a resource would have refused for one reason. It counts these calls as
 // blocks in a node.Statistic, so that a View can read them for each second.
 type dryCount struct {
-	stat *node.Statistic // nil until the first call
+	stat *node.Statistic // nil until a dry run would have refused a call
 	*generation
 }
 
@@ -64,8 +64,8 @@ func evalDryRuns(
 	return refused
 }
 
-// markRefused counts the call as a call in flight that dry runs would have refused. When the call ends, the reservation
-// of the call undoes the counting. If the call has no reservation, markRefused gives it one.
+// markRefused counts the call as a call in flight that dry runs would have refused. When the call ends, its reservation
+// subtracts the call from this count. If the call has no reservation, markRefused gives it one.
 func (e *Entry) markRefused(list []*limiter) {
 	l := e.at.leaf
 	if e.at.reserved == nil {
@@ -94,8 +94,8 @@ func afterWait(e *Entry, o *options, list []*limiter) {
 	}
 }
 
-// countDry counts the n calls of e as refused by the dry run in refused. m is the limiter of the resource that records
-// the call, and must be locked.
+// countDry counts the call of e as n blocks of the dry run refused.Limit. If the call is a batch, n is its size. m is
+// the limiter of the resource that records the call, and must be locked.
 func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n int64) {
 	e.markReserved()
 	x := getOrAdd(&m.dryCounts, refused.Limit.String())
@@ -121,7 +121,7 @@ func (r *Resource) dryCounts() []labelled[dryCount] {
 }
 
 // dryRun returns the generation whose view counts the calls that a dry run would have refused for a reason. It returns
-// nil if the resource is retired, or if there was no such call.
+// nil if the resource is retired, or if the dry runs would have refused no call for this reason.
 func (r *Resource) dryRun(reason string) *generation {
 	for _, x := range r.dryCounts() {
 		if x.value == reason && r.alive() {
@@ -131,10 +131,10 @@ func (r *Resource) dryRun(reason string) *generation {
 	return nil
 }
 
-// DryRuns iterates over the dry runs of the resource, each with the name of the limit (see [Limit.String]) and a View.
-// The blocks in each View are the calls that the dry run would have refused, in total, in windows and in seconds. All
-// other numbers of the View are 0. At most 16 names are yielded: the first fifteen dry runs are counted separately, and
-// all later ones share [Other]. A dry run that is in force is always listed, even if its count is 0. While DryRuns
+// DryRuns iterates over the dry runs of the resource. It yields the name of each dry run (see [Limit.String]) and a
+// View. The blocks in each View are the calls that the dry run would have refused, in total, in windows and in seconds.
+// All other numbers of the View are 0. At most 16 names are yielded: the first fifteen dry runs are counted separately,
+// and all later ones share [Other]. A dry run that is in force is always listed, even if its count is 0. While DryRuns
 // copies the list, limited calls wait.
 func (r *Resource) DryRuns() iter.Seq2[string, View] {
 	return func(yield func(string, View) bool) {

@@ -10,10 +10,10 @@ import (
 // Limiters of a call
 //
 // A limiter holds the rules (the limits) of one name. It also holds meters, which count passes and calls in flight. A
-// rule compares the numbers of a meter with its Count. A call usually has one limiter, the limiter of the resource of
-// its name. An overflowing name has no resource; another resource records its calls. The call then has the limiter of
-// the recording resource, and one or more limiters for the patterns that its own name matches. The slice "list" in this
-// package holds all limiters of one call, in lock order:
+// rule compares the numbers of a meter with its Count. A call usually has one limiter: the limiter of the resource with
+// the call's name. An overflowing name has no resource; another resource records its calls. The call then has the
+// limiter of the recording resource, and one or more limiters for the patterns that its own name matches. The slice
+// "list" in this package holds all limiters of one call, in lock order:
 //
 //	call: resource "GET /a", origin "web"             call: name "GET /b", recorded for _other, origin "web"
 //
@@ -55,17 +55,17 @@ type limiter struct {
 	c      *Collector
 	quotas             // rules and meters of the limits that refuse calls
 	dry    quotas      // rules and meters of the dry runs
-	self   [1]*limiter // the list of limiters of a call without a reservation: only this one
+	self   [1]*limiter // list of the limiters of a call without a reservation: only this limiter
 
-	dryCounts []labelled[dryCount] // by reason, including removed dry runs; only in the limiter of a resource
+	dryCounts []labelled[dryCount] // by reason, including removed dry runs; empty in limiters of overflowLimiters
 
 	// The following fields are for limiters in overflowLimiters. SetLimits does not change the rules of these limiters:
 	// lockAll refreshes the rules when a call locks the limiter.
 	name     string   // overflowing name or pattern; empty for the limiter of a resource
-	rules    *ruleSet // limits from which the rules were made
-	lastPass int64    // second in which a call with a reservation last entered; 0 before the first
+	rules    *ruleSet // all limits of the Collector when refresh last made the rules
+	lastPass int64    // index of the second in which the latest call with a reservation entered; 0 if there was none
 	shared   bool     // name is a pattern, and several names share the limiter
-	dropped  bool     // no longer in overflowLimiters; a call that found it must look up its name again
+	dropped  bool     // the limiter is no longer in overflowLimiters; a call that has found it must look up its name again
 }
 
 // newLimiter returns a limiter without rules. The name is empty for the limiter of a resource. If shared is true, name
@@ -87,12 +87,12 @@ func (m *limiter) set(dry bool) *quotas {
 	return &m.quotas
 }
 
-// newQuota returns a quota without passes. The quota only counts passes. Each rule derives another quota from it, which
-// compares the passes with the rule's Count; see [node.Quota.With].
+// newQuota returns a quota without passes. The quota only counts passes. Each rule derives its own quota from this
+// quota, to compare the passes with the rule's Count; see [node.Quota.With].
 func (c *Collector) newQuota() *node.Quota { return node.NewQuota(c.shape, 0, true) }
 
 // lockAll locks the limiters of a call in the order of list, and refreshes the rules of limiters in overflowLimiters.
-// If a limiter was dropped, lockAll keeps none locked and returns errMoved.
+// If a limiter of list was dropped, lockAll unlocks all limiters again and returns errMoved.
 func lockAll(list []*limiter) error {
 	for i, m := range list {
 		m.mu.Lock()
@@ -113,9 +113,9 @@ func unlockAll(list []*limiter) {
 	}
 }
 
-// setRules replaces the rules by limits and keeps the meters. r is the resource of the limiter, or nil for an
-// overflowing name. If no earlier rule has read the passes of a meter, setRules fills the meter with the recent passes,
-// see passesSoFar. m.mu must be held.
+// setRules replaces the rules with new rules for the parameter limits, and keeps the meters. r is the resource of the
+// limiter, or nil for an overflowing name. If no earlier rule has read the passes of a meter, setRules fills the meter
+// with the recent passes; see passesSoFar. m.mu must be held.
 func (m *limiter) setRules(limits []Limit, r *Resource) {
 	m.quotas.removeRules()
 	m.dry.removeRules()
@@ -146,7 +146,7 @@ func (m *limiter) setRules(limits []Limit, r *Resource) {
 
 // passesSoFar returns the recent passes of an origin, or of all origins if origin is empty. If r is nil, the name of m
 // is overflowing, and its passes are in the meter x. Otherwise the passes are in the views of r. If the name was
-// overflowing before it got the resource r, passesSoFar adds the passes from before.
+// overflowing before it got the resource r, passesSoFar adds the passes of that time from the meter x.
 func (m *limiter) passesSoFar(x *meter, r *Resource, origin string) *node.Quota {
 	q := m.c.newQuota()
 	switch {
@@ -194,7 +194,9 @@ func (m *limiter) limits() (list []Limit) {
 	return list
 }
 
-// enterReserved counts a call that has a reservation as in flight in the meter of the origin. m.mu must be held.
+// enterReserved counts a call with a reservation as in flight, in the meter of all origins and in the meter of its
+// origin. It adds a quota to the meter of the origin if the meter has none, so that the meter counts passes, too. m.mu
+// must be held.
 func (m *limiter) enterReserved(origin string) {
 	m.lastPass = m.c.second()
 	m.enter(origin)
@@ -206,8 +208,8 @@ func (m *limiter) enterReserved(origin string) {
 	}
 }
 
-// counters returns the counters of calls in flight that a leaf with this origin must update: the fields inFlight of
-// meters. m.mu must be held.
+// counters returns the counters of calls in flight that a leaf with this origin must update. Each counter is the field
+// inFlight of a meter. m.mu must be held.
 func (m *limiter) counters(origin string) (list []*atomic.Int64) {
 	if m.all.readsInFlight {
 		list = append(list, &m.all.inFlight)
@@ -218,7 +220,7 @@ func (m *limiter) counters(origin string) (list []*atomic.Int64) {
 	return list
 }
 
-// setCounters makes the new leaf l update the counters of calls in flight of m. The collector's mu must be held.
+// setCounters makes the new leaf l update the limiter's counters of calls in flight. The collector's mu must be held.
 func (m *limiter) setCounters(l *leaf) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // Options.MaxMemory.
 //
 //	byName["GET /b"]    ── limiter of one name
-//	byPattern["GET /*"] ── limiter that further names share while byName is full
+//	byPattern["GET /*"] ── limiter that new names share while byName is full
 //
 // If byName is full, a new name evicts the idle names. An idle name has no call in flight, and its last pass is too old
 // to count for any quota. If no name is idle, new names share one limiter for each pattern that they match. A name that
@@ -35,7 +35,7 @@ type overflowLimiters struct {
 	mu        sync.Mutex
 	byName    map[string]*limiter
 	byPattern map[string]*limiter
-	swept     int64 // second of the last sweep
+	swept     int64 // index of the second of the last sweep
 }
 
 // A name without a call in flight is idle if it had no pass in the last idleAfter seconds, including the open second.
@@ -47,12 +47,12 @@ func newOverflowLimiters(c *Collector) *overflowLimiters {
 	return &overflowLimiters{c: c, byName: map[string]*limiter{}, byPattern: map[string]*limiter{}}
 }
 
-// second returns the index of the second that was opened last, without reading the clock.
+// second returns the index of the latest second that the timeline has opened. It does not read the clock.
 func (c *Collector) second() int64 { return c.line.At(0).Index }
 
 // reserve returns a new reservation (the list of limiters) for a call with this name. l is the leaf that records the
 // call, and own is the limiter of l's resource. The reservation is nil if no pattern matches the name. If the name has
-// its own resource by now, reserve returns errMoved.
+// got its own resource, reserve returns errMoved.
 func (t *overflowLimiters) reserve(name string, l *leaf, own *limiter) (*reservation, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,8 +132,9 @@ func (t *overflowLimiters) dropUnused(m *limiter) {
 	}
 }
 
-// SetLimits calls refresh after a change of the limits. refresh drops a shared limiter if its pattern no longer has a
-// limit, and the limiter has no call in flight. All other limiters refresh their rules when a call locks them.
+// refresh drops a shared limiter if its pattern no longer has a limit and the limiter has no call in flight. It also
+// drops the limiters of idle names. All other limiters refresh their rules when a call locks them. SetLimits calls
+// refresh after it has changed Collector.limits.
 func (t *overflowLimiters) refresh() {
 	rules := t.c.limits.Load()
 	t.mu.Lock()
@@ -144,17 +145,17 @@ func (t *overflowLimiters) refresh() {
 	t.sweep()
 }
 
-// remove removes the limiter of a name that gets a resource from byName, and returns the limiter, which the resource
-// takes over. It returns nil if byName has no limiter for the name. The caller must hold mu until other goroutines can
-// find the resource.
+// remove is called when a name gets a resource. It removes the limiter of the name from byName and returns this
+// limiter; the resource then uses it. It returns nil if byName has no limiter for the name. The caller must hold mu
+// until other goroutines can find the resource.
 func (t *overflowLimiters) remove(name string) *limiter {
 	m := t.byName[name]
 	if m != nil {
 		delete(t.byName, name)
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.name = "" // the resource sets the rules from now on
-		// The views of the resource start empty, so keep a copy of the passes until now: passesSoFar adds them to the
+		m.name = "" // lockAll no longer refreshes the rules; Resource.setLimits sets them
+		// The views of the resource start empty, so keep a copy of the earlier passes. passesSoFar adds the copy to the
 		// passes in the views.
 		m.all.overflowPasses = t.c.copyQuota(m.all.passes)
 		for _, x := range m.origins {

@@ -12,20 +12,22 @@ import (
 // runs. The limiter's mu guards both.
 type quotas struct {
 	qps, concurrency []rule
-	all              meter             // all calls of the name
-	origins          map[string]*meter // calls of single origins
+	all              meter             // counts all calls of the name
+	origins          map[string]*meter // by origin; each meter counts the calls of one origin
 }
 
-// meter counts the calls that a rule applies to. Three fields hold counts. The functions in parentheses write them:
+// meter counts the calls that a rule applies to. Three fields hold counts. The table shows which calls change a field,
+// and in parentheses the functions that change it:
 //
-//	inFlight        leaves of the resource, while readsInFlight is set; calls with a reservation (enter and leave)
+//	inFlight        calls of the resource's leaves, while readsInFlight is set (node.Statistic);
+//	                calls with a reservation (enter, leave)
 //	passes          calls that pass (pass, eachQuota); calls that borrow or cancel a loan (eachQuota)
-//	overflowPasses  overflowLimiters.remove, once; soon afterwards these passes are too old to count
+//	overflowPasses  none (overflowLimiters.remove sets it once; its passes soon are too old to count)
 //
 // In a meter of dry runs, inFlight counts only the calls in flight that the dry runs would have refused.
 type meter struct {
 	inFlight atomic.Int64 // includes calls that wait for a bucket
-	// Nil until a rule reads them; limiters of overflowing names keep the passes without a rule, too.
+	// Counts passes; nil until a rule reads passes. Limiters of overflowing names count passes even without a rule.
 	passes         *node.Quota
 	overflowPasses *node.Quota // passes of the name before it got its resource; usually nil
 	readsPasses    bool        // a rule reads passes
@@ -96,10 +98,10 @@ func (s *quotas) copyPasses(c *Collector, o *quotas) {
 	}
 }
 
-// copyQuota returns a new quota that starts with the passes of passes. Both then count separately.
-func (c *Collector) copyQuota(passes *node.Quota) *node.Quota {
+// copyQuota returns a copy of the quota original. The copy and the original then count separately.
+func (c *Collector) copyQuota(original *node.Quota) *node.Quota {
 	q := c.newQuota()
-	q.Add(passes)
+	q.Add(original)
 	return q
 }
 
@@ -166,11 +168,11 @@ func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *Blocked
 	return nil
 }
 
-// firstBorrowable returns the first bucket in which all rules have quota for n passes. It considers buckets that start
-// at the time from or later. The parameter at is the start of the bucket in which the call was made. If there is no
-// such bucket, ok is false.
-func (s *quotas) firstBorrowable(at, from time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
-	bucket = from
+// firstBorrowable returns the first bucket in which all rules have quota for n passes. It considers the bucket that
+// starts at the time earliest, and later buckets. The parameter at is the start of the bucket in which the call was
+// made. If there is no such bucket, ok is false.
+func (s *quotas) firstBorrowable(at, earliest time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
+	bucket = earliest
 	for i := range s.qps {
 		if x := &s.qps[i]; x.covers(origin) {
 			if bucket, ok = x.quota.TryOccupyNext(at, bucket, n); !ok {
@@ -181,8 +183,8 @@ func (s *quotas) firstBorrowable(at, from time.Duration, n int64, origin string)
 	return bucket, true
 }
 
-// pass counts n passes of the origin in the bucket. If there are meters of single origins, it costs an additional map
-// lookup.
+// pass counts n passes of the origin in the bucket. If there are meters of single origins, pass also looks up the
+// origin in a map.
 func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
 	if q := s.all.passes; q != nil {
 		q.Pass(bucket, n)

@@ -13,7 +13,7 @@ import (
 //	Entry.at ──→ reservation.place  { leaf, reserved ──┐ }        call with a reservation
 //	                  ↑────────────────────────────────┘
 //
-// Entry.Exit finds the bit "reserved" in the note of the node.Call. Only if the bit is set does it load the place.
+// Entry.Exit finds the bit "reserved" in the note of the node.Call. It loads the place only if the bit is set.
 
 // reservation holds the limiters (the states of limits) of a call, to update them when the call ends. Most calls need
 // no reservation, because the leaf that records the call updates its only limiter. Two kinds of calls have a
@@ -21,14 +21,14 @@ import (
 // reservation contains the place that the entry points to, so it costs a single allocation.
 type reservation struct {
 	place
-	list       []*limiter  // list[0] belongs to the recording resource, whose leaf counts the call in flight
+	list       []*limiter  // list[0] is the limiter of the recording resource; the leaf counts the call in flight for it
 	array      [2]*limiter // storage of list while it has at most two elements
-	entered    bool        // list[1:] count the call in flight
+	entered    bool        // the limiters list[1:] count the call as in flight
 	dryRefused bool        // a dry run would have refused the call
 }
 
-// newReservation returns a reservation for a call that the leaf l records. The list of the reservation has only own,
-// the limiter of the recording resource.
+// newReservation returns a reservation for a call that the leaf l records. The list of the reservation has one element:
+// own, the limiter of the recording resource.
 func newReservation(l *leaf, own *limiter) *reservation {
 	r := new(reservation)
 	r.place = place{leaf: l, reserved: r}
@@ -37,9 +37,11 @@ func newReservation(l *leaf, own *limiter) *reservation {
 }
 
 // reserve returns the limiters of a call that the leaf l records. It also returns the call's reservation, or nil if the
-// call needs none. m is the limiter of the resource of l. If the name of the call has its own resource by now, reserve
-// returns errMoved. If o.home is not nil, l belongs to Other because there was no memory for a leaf of o.home, the
-// resource with the name of the call; the result then includes the limiter of o.home.
+// call needs none. m is the limiter of the resource of l. If the name of the call has got its own resource, reserve
+// returns errMoved.
+//
+// If o.home is not nil, o.home is the resource with the name of the call. Other records the call in the leaf l, because
+// there was no memory for a leaf of o.home. The limiters of the call then include the limiter of o.home.
 func (m *limiter) reserve(o *options, l *leaf) ([]*limiter, *reservation, error) {
 	if !l.resource.fallback.Load() {
 		return m.self[:], nil, nil
@@ -84,10 +86,10 @@ func (r *reservation) end(call *node.Call, failed bool, code node.Code) (n int64
 		}
 		return n
 	}
-	// A dry run computes its calls in flight from two numbers: all calls in flight, and those that dry runs would have
-	// refused. Both numbers must change in one step, so hold the locks of the limiters.
+	// A dry run computes its calls in flight from two numbers: all calls in flight, and the calls in flight that dry
+	// runs would have refused. Both numbers must change in one step, so hold the locks of the limiters.
 	if lockAll(r.list) != nil {
-		return 0 // a limiter is dropped only after its calls have ended, so the call has ended before
+		return 0 // a limiter is dropped only after all its calls have ended, so this call has ended already
 	}
 	defer unlockAll(r.list)
 	if n = call.End(failed, code); n > 0 {
@@ -100,8 +102,9 @@ func (r *reservation) end(call *node.Call, failed bool, code node.Code) (n int64
 	return n
 }
 
-// release undoes enter when the call has ended or stopped waiting. If the call was refused before enter, release
-// instead drops the limiters of its own name under which no call has passed. r may be nil.
+// release undoes enter when the call has ended or stopped waiting. If the call was refused, enter was not called.
+// release then drops each limiter in list[1:] that belongs to the name of the call and has counted no pass. r may be
+// nil.
 func (r *reservation) release() {
 	switch {
 	case r == nil:

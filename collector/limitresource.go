@@ -6,13 +6,13 @@ package collector
 // limiter when they end.
 //
 // A resource that records calls of other names (Resource.fallback) has a limiter if any limit exists. The rules of this
-// limiter are only the limits without a *. Patterns limit the calls of other names by other limiters: those of
-// overflowLimiters, or the limiter of the resource with the call's name if that resource exists, but there is no memory
-// for a leaf.
+// limiter are only the limits without a *. The limits with patterns are in other limiters. If the name of a call has no
+// resource, these are the limiters in overflowLimiters. If the name has a resource without memory for another leaf, it
+// is the limiter of this resource.
 
 // Limit returns the Count of the lowest limit with this grade that covers all calls of the resource together. It
 // ignores limits on single origins and dry runs. For [Other] it also ignores patterns, because a pattern limits each
-// name separately. If there is no such limit, ok is false. While Limit reads the rules, limited calls wait.
+// name separately. If there is no such limit, ok is false. Calls under these limits wait while Limit reads the rules.
 func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	if r == nil {
 		return 0, false
@@ -35,7 +35,7 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 // must be held.
 func (r *Resource) setLimits(limits []Limit) {
 	rules, used := limits, len(limits) > 0
-	if r.fallback.Load() { // limiters in overflowLimiters have the rules of patterns, also for the name of r itself
+	if r.fallback.Load() { // the limiters in overflowLimiters have the rules of patterns, even for calls with the name of r
 		rules = filter(limits, func(l Limit) bool { return !l.isPattern() })
 		all := r.c.limits.Load().list
 		used = len(all) > 0
@@ -57,7 +57,7 @@ func (r *Resource) setLimits(limits []Limit) {
 	}
 	m.setRules(rules, r)
 	m.dryCounts = filter(m.dryCounts, func(x labelled[dryCount]) bool { return x.of.stat != nil })
-	for _, l := range limits { // add a count of 0, so that the series exists before the first block
+	for _, l := range limits { // add each limit with the count 0, so that its series exists before the first block
 		if l.DryRun {
 			getOrAdd(&m.dryCounts, l.String())
 		} else {

@@ -9,7 +9,7 @@ import (
 // ruleSet holds all limits of a Collector. A ruleSet is immutable; SetLimits stores a new one.
 type ruleSet struct {
 	list      []Limit
-	bySubject map[string][]int // Limit.Resource: indexes into list
+	bySubject map[string][]int // by Limit.Resource: the indexes in list of its limits
 	patterns  []string         // sorted, without duplicates
 	// Names of resources in limits without a *; these names get a resource even if the table is full.
 	names map[string]bool
@@ -55,7 +55,7 @@ func (s *ruleSet) forName(name string) []Limit {
 	return s.forSubjects(subjects)
 }
 
-// forSubjects returns the limits whose Resource is one of the subjects, in the order of SetLimits.
+// forSubjects returns the limits that have one of the subjects as their Resource, in the order of SetLimits.
 func (s *ruleSet) forSubjects(subjects []string) []Limit {
 	var indexes []int
 	for _, x := range subjects {
@@ -77,11 +77,11 @@ func (c *Collector) Limits() []Limit {
 	return slices.Clone(c.limits.Load().list)
 }
 
-// SetLimits changes the following fields in this order:
+// SetLimits changes the limits in three steps:
 //
-//	Collector.limits           new resources use the new rules
-//	overflowLimiters           drops the shared limiters of removed patterns; all others refresh when locked
-//	Resource.setLimits         for each resource; Collector.mu is released after each one
+//	Collector.limits           SetLimits stores the new limits; new resources use them
+//	overflowLimiters.refresh   drops the shared limiters of removed patterns; all others refresh when locked
+//	Resource.setLimits         called for each resource; Collector.mu is released after each call
 
 // SetLimits replaces all limits while calls continue. The new limits of a resource replace its old ones in one step.
 // SetLimits changes one resource after the other, and returns when all have changed. The passes of the last second and
@@ -121,21 +121,21 @@ func (c *Collector) SetLimits(limits []Limit) error {
 	return nil
 }
 
-// Escapes reports whether a call with the given name would escape a limit if its name were as: a limit matches name and
-// does not match as. The cost is linear in the number of limits.
-func (c *Collector) Escapes(name, as string) bool {
+// Escapes reports whether a limit matches name but not alias. A call with this name that is recorded as alias would
+// escape the limit. The cost is linear in the number of limits.
+func (c *Collector) Escapes(name, alias string) bool {
 	if c == nil {
 		return false
 	}
-	name, as = CleanName(name), CleanName(as)
-	return slices.ContainsFunc(c.limits.Load().list, func(l Limit) bool { return l.Matches(name) && !l.Matches(as) })
+	name, alias = CleanName(name), CleanName(alias)
+	return slices.ContainsFunc(c.limits.Load().list, func(l Limit) bool { return l.Matches(name) && !l.Matches(alias) })
 }
 
 // CheckLimits returns an error that names every invalid limit. Examples are empty names, negative counts, and two
 // limits that differ only in Count or Strict.
 func CheckLimits(limits []Limit) error {
 	var errs []error
-	seen := map[Limit]int{} // keys have no Count and no Strict
+	seen := map[Limit]int{} // index in limits; the keys have no Count and no Strict
 	for i, l := range limits {
 		invalid := func(format string, args ...any) {
 			errs = append(errs, fmt.Errorf("limit %d: "+format, append([]any{i + 1}, args...)...))
