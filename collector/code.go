@@ -11,12 +11,12 @@ import (
 // Code is the result code of a call: an HTTP status or a gRPC code. Create it with [HTTPStatus] or [GRPCCode], and pass
 // it to [Entry.ExitCode]. [View.Codes] counts the completed calls by code. The zero value means no code.
 //
-// A code does not decide whether a call is an exception; the error of the call does. See [Options].Exception. There are
-// about ninety codes, so a label with the code as its value has few values in any service.
+// The error of a call decides whether the call is an exception, not its code; see [Options].Exception. There are about
+// ninety codes, so a label with the code as its value has few values in any service.
 type Code struct{ n node.Code }
 
-// Numbers of the codes in package node, which sorts codes by number. An HTTP status is its own number. A gRPC code has
-// the number grpcCodes plus the code.
+// Package node identifies codes by number, and sorts them by number. The number of an HTTP status is the status. The
+// number of a gRPC code is grpcCodes plus the code.
 const (
 	grpcCodes node.Code = 1000
 	otherCode node.Code = 2000

@@ -36,9 +36,9 @@ type Collector struct {
 	run   int64     // see RunID
 
 	byName     sync.Map                    // *Resource by name; see CleanName
-	registered atomic.Int64                // number of resources in byName, without Options.Given; changes only while mu is held
+	registered atomic.Int64                // resources in byName, without Options.Given; changes only with mu held
 	other      atomic.Pointer[Resource]    // the resource Other; nil until a call needs it
-	entrances  atomic.Pointer[[]*TreeNode] // in order of registration; the slice is replaced with mu held, never modified
+	entrances  atomic.Pointer[[]*TreeNode] // in order of registration; replaced with mu held, never modified in place
 
 	root             *TreeNode
 	inbound          generation

@@ -46,7 +46,9 @@ func (c *Collector) Enter(
 // enter implements [Collector.Enter] and [Resource.EnterContext]. up is the frame of the caller, or nil. (A frame is
 // the context of a call.) If handleLeaf is not nil, enter first tries to record the call in this leaf of a handle.
 // enter returns the context of the call, or ctx and the error of the limit that refused the call.
-func (c *Collector) enter(ctx context.Context, up *frame, handleLeaf *leaf, o *options, e *Entry) (context.Context, error) {
+func (c *Collector) enter(
+	ctx context.Context, up *frame, handleLeaf *leaf, o *options, e *Entry,
+) (context.Context, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}

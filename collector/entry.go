@@ -42,9 +42,10 @@ type Entry struct {
 //		…
 //	}
 //
-// If the pointer is nil, the call ends without an error. A panic counts as an exception with the error [ErrPanicked],
-// and continues. End detects the panic only if End itself is deferred, not if another deferred function calls it. End
-// takes a runtime.Goexit for a normal return; only [Resource.Do] and [Collector.Do] detect it.
+// If the pointer is nil, the call ends without an error. If the calling function panics, the call counts as an
+// exception with the error [ErrPanicked], and the panic continues. End detects the panic only if End itself is
+// deferred, not if another deferred function calls End. End treats runtime.Goexit as a normal return; only
+// [Resource.Do] and [Collector.Do] detect Goexit.
 func (e *Entry) End(err *error) {
 	if reason := recover(); reason != nil {
 		defer panic(reason) // continues the panic, even if Options.Exception panics
@@ -65,7 +66,8 @@ func (e *Entry) End(err *error) {
 // Do not write "defer e.Exit(err)": Go evaluates err at the defer statement, so every call would count as successful.
 // See [Entry.End].
 func (e *Entry) Exit(err error) {
-	if note := e.call.Note(); err == nil && note&reserved == 0 { // this block repeats the method end, to save a function call
+	// This block repeats the method end, to save a function call.
+	if note := e.call.Note(); err == nil && note&reserved == 0 {
 		if e.call.End(false, 0) > 0 && note != 0 {
 			e.at.leaf.resource.c.running.empty(note)
 		}
@@ -180,7 +182,8 @@ func (r *Resource) keepExemplar(id string, rt time.Duration) {
 	if id == "" || !validTraceID(id) {
 		return
 	}
-	bucket, _ := slices.BinarySearch(r.c.shape.Options().Bounds, rt) // the first bucket with an upper bound of at least rt
+	// Find the first bucket with an upper bound of at least rt.
+	bucket, _ := slices.BinarySearch(r.c.shape.Options().Bounds, rt)
 	r.exemplars(true)[bucket].Store(&Exemplar{TraceID: id, RT: rt, At: r.c.now()})
 }
 

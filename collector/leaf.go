@@ -33,7 +33,7 @@ type place struct {
 type leafKey struct {
 	origin  string
 	inbound bool
-	nested  bool // the call has a caller; the view of the entrance omits such calls
+	nested  bool // the leaf records calls that have a caller; the view of the entrance omits these calls
 }
 
 // key returns the key of the leaf that records a call with the options o. up is the frame (the context) of the caller,

@@ -77,9 +77,9 @@ func (g Grade) String() string {
 // name therefore count exactly the calls that the same limits would refuse.
 //
 // A new dry run counts the passes of the last second and the calls in flight, as a new limit does. No prioritized call
-// waits for a dry run. If a dry run would let a prioritized call borrow from a later bucket, it counts the pass in that
-// bucket. A dry run and a limit may have the same Resource, Origin and Grade; neither affects the other. A call that a
-// dry run would refuse costs about as much as a pass and a refusal together.
+// waits for a dry run. If a dry run would let a prioritized call borrow from a later bucket, the dry run counts the
+// pass in the later bucket. A dry run and a limit may have the same Resource, Origin and Grade; neither affects the
+// other. A call that a dry run would refuse costs about as much as a pass and a refusal together.
 //
 // # Limitations
 //

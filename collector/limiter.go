@@ -65,7 +65,7 @@ type limiter struct {
 	rules    *ruleSet // all limits of the Collector when refresh last made the rules
 	lastPass int64    // index of the second in which the latest call with a reservation entered; 0 if there was none
 	shared   bool     // name is a pattern, and several names share the limiter
-	dropped  bool     // the limiter is no longer in overflowLimiters; a call that has found it must look up its name again
+	dropped  bool     // no longer in overflowLimiters; a call that finds this limiter must look up its name again
 }
 
 // newLimiter returns a limiter without rules. The name is empty for the limiter of a resource. If shared is true, name

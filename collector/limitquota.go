@@ -85,8 +85,8 @@ func (s *quotas) dropUnused(forget bool) {
 }
 
 // copyPasses replaces the passes in the meters of s by copies of the passes in the meters of o. Afterwards s and o
-// count separately. Calls in flight that o counts remain counted in o only, because their reservations update o when
-// they end.
+// count separately. The calls in flight that o counts are not copied, because their reservations update o when the
+// calls end.
 func (s *quotas) copyPasses(c *Collector, o *quotas) {
 	if o.all.passes != nil {
 		s.all.passes = c.copyQuota(o.all.passes)

@@ -21,7 +21,7 @@ import (
 // reservation contains the place that the entry points to, so it costs a single allocation.
 type reservation struct {
 	place
-	list       []*limiter  // list[0] is the limiter of the recording resource; the leaf counts the call in flight for it
+	list       []*limiter  // list[0] is the limiter of the recording resource; the leaf updates its counters
 	array      [2]*limiter // storage of list while it has at most two elements
 	entered    bool        // the limiters list[1:] count the call as in flight
 	dryRefused bool        // a dry run would have refused the call

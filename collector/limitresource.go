@@ -35,7 +35,8 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 // must be held.
 func (r *Resource) setLimits(limits []Limit) {
 	rules, used := limits, len(limits) > 0
-	if r.fallback.Load() { // the limiters in overflowLimiters have the rules of patterns, even for calls with the name of r
+	if r.fallback.Load() {
+		// The limiters in overflowLimiters have the rules of patterns, even for calls with the name of r.
 		rules = filter(limits, func(l Limit) bool { return !l.isPattern() })
 		all := r.c.limits.Load().list
 		used = len(all) > 0
