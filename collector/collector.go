@@ -253,8 +253,9 @@ type Health struct {
 	Unearned int64
 	// OriginOverflow counts the calls that were recorded for the origin [Other], because their resource had too many
 	// origins. EntranceOverflow counts the calls that were recorded for the entrance Other, because there were too many
-	// entrances. LeafOverflow counts the calls that needed a new leaf while there was no memory for a leaf. These calls
-	// were recorded for the entrance Other, and usually also for the origin Other and the resource Other.
+	// entrances. LeafOverflow counts the calls that needed a new leaf while there was no memory for a leaf. The calls
+	// of LeafOverflow were recorded for the entrance Other, and usually also for the origin Other and the resource
+	// Other.
 	OriginOverflow, EntranceOverflow, LeafOverflow int64
 	// TreeOverflow counts the calls that the call tree does not show below their caller, because they are nested too
 	// deeply or the tree is full.

@@ -9,9 +9,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Enter records the start of a call. The call is nested below the call of ctx, if there is one. Calls that enter with
-// the returned context are nested below the new call. The call is in flight until a method of e ends it. Calls may
-// overlap, outlive their caller, and end in any order.
+// Enter records the start of a call. If ctx is the context of another call, the new call is nested below that call.
+// Calls that enter with the returned context are nested below the new call. The call is in flight until a method of e
+// ends it. Calls may overlap, outlive their caller, and end in any order.
 //
 //	ctx, e, err := c.Enter(ctx, "load user")
 //	if err != nil {
@@ -20,14 +20,15 @@ import (
 //	user, err := load(ctx)
 //	e.Exit(err)
 //
-// [Collector.Do] is simpler if the call is one function. If the call is the rest of the calling function, see
+// [Collector.Do] is simpler if the call is one function. If the call lasts until the calling function returns, see
 // [Entry.End].
 //
 // If a limit refuses the call, the call counts as a block. Enter then returns ctx unchanged, the zero Entry, and an
 // error that wraps [ErrBlocked]. Enter returns no other error, so a service without limits can ignore the error.
 //
 // Enter and Exit cost about twice as much as [Resource.Enter] and Exit, plus one allocation for the context. The first
-// call of a name, an origin or an entrance registers it. A nil Collector records nothing.
+// call with a name registers the name. Origins and entrances are registered in the same way. A nil Collector records
+// nothing.
 func (c *Collector) Enter(
 	ctx context.Context,
 	name string,
@@ -132,7 +133,8 @@ func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *f
 }
 
 // Block records a call that code outside of the Collector has refused. The parameter reason is the cause of the
-// refusal, such as "overload". The refused call is nested below the call of ctx, if there is one. See [Resource.Block].
+// refusal, such as "overload". If ctx is the context of another call, the refused call is nested below that call. See
+// [Resource.Block].
 func (c *Collector) Block(ctx context.Context, name, reason string, opts ...CallOption) {
 	if c == nil {
 		return

@@ -35,10 +35,11 @@ type dryCount struct {
 // evalDryRuns lets the dry runs of the limiters in list check the call of e, which passes now. The parameter at is the
 // start of the open bucket. There are three results:
 //
-//   - The dry runs admit the call. Their quotas count its pass, and evalDryRuns returns nil.
-//   - The dry runs would let a prioritized call wait for a later bucket. Their quotas count the pass in that bucket,
-//     and evalDryRuns returns nil.
-//   - The dry runs would refuse the call. The call counts as refused until it ends, and evalDryRuns returns the reason.
+//   - The dry runs admit the call. The quotas of the dry runs count the pass, and evalDryRuns returns nil.
+//   - The dry runs would let a prioritized call wait for a later bucket. The quotas of the dry runs count the pass in
+//     the later bucket, and evalDryRuns returns nil.
+//   - The dry runs would refuse the call. The meters of the dry runs count the call as refused until it ends, and
+//     evalDryRuns returns an error with the dry run.
 //
 // For the parameter waiting see [quotas.checkConcurrency]. The limiters must be locked.
 func evalDryRuns(

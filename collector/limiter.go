@@ -47,9 +47,9 @@ import (
 //
 // Calls in flight are counted in two ways. The leaves of a resource count their calls in the meters: see
 // [node.Statistic.SetCounters]. The meters then include calls that entered before there was a limit. An overflowing
-// name has no leaf; each of its calls has a reservation instead, which counts the call until it ends. When an
-// overflowing name gets a resource, the resource takes over the limiter. The limiter then counts both kinds of calls,
-// until the calls with a reservation have ended.
+// name has no leaf; each of its calls has a reservation instead. The reservation counts the call until the call ends.
+// When an overflowing name gets a resource, the resource takes over the limiter. The limiter then counts both kinds of
+// calls, until the calls with a reservation have ended.
 type limiter struct {
 	mu     sync.Mutex
 	c      *Collector

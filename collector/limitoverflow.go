@@ -120,7 +120,7 @@ func (t *overflowLimiters) sweep() {
 	})
 }
 
-// dropUnused drops the limiter m from byName if no call has passed under it, so that another name can use the slot.
+// dropUnused drops the limiter m from byName if m has counted no pass. Another name can then use the slot.
 func (t *overflowLimiters) dropUnused(m *limiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

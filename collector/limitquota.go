@@ -45,8 +45,8 @@ type rule struct {
 // covers reports whether the rule applies to calls of the origin.
 func (x *rule) covers(origin string) bool { return x.Origin == "" || x.Origin == origin }
 
-// meter returns the meter of an origin, and creates it if necessary. If origin is empty, it is the meter of all origins
-// together.
+// meter returns the meter of an origin, and creates it if necessary. If origin is empty, meter returns the meter of all
+// origins together.
 func (s *quotas) meter(origin string) *meter {
 	if origin == "" {
 		return &s.all
@@ -169,8 +169,8 @@ func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *Blocked
 }
 
 // firstBorrowable returns the first bucket in which all rules have quota for n passes. It considers the bucket that
-// starts at the time earliest, and later buckets. The parameter at is the start of the bucket in which the call was
-// made. If there is no such bucket, ok is false.
+// starts at the time earliest, and later buckets. The parameter at is the start of the open bucket. If there is no such
+// bucket, ok is false.
 func (s *quotas) firstBorrowable(at, earliest time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
 	bucket = earliest
 	for i := range s.qps {

@@ -7,8 +7,8 @@ package collector
 //
 // A resource that records calls of other names (Resource.fallback) has a limiter if any limit exists. The rules of this
 // limiter are only the limits without a *. The limits with patterns are in other limiters. If the name of a call has no
-// resource, these are the limiters in overflowLimiters. If the name has a resource without memory for another leaf, it
-// is the limiter of this resource.
+// resource, the patterns are in the limiters of overflowLimiters. If the name has a resource, but there is no memory
+// for another leaf of this resource, the patterns are in the limiter of this resource.
 
 // Limit returns the Count of the lowest limit with this grade that covers all calls of the resource together. It
 // ignores limits on single origins and dry runs. For [Other] it also ignores patterns, because a pattern limits each
