@@ -11,7 +11,7 @@ import (
 // Code is the result code of a call: an HTTP status or a gRPC code. Create it with [HTTPStatus] or [GRPCCode], and pass
 // it to [Entry.ExitCode]. [View.Codes] counts the completed calls by code. The zero value means no code.
 //
-// The error of a call decides whether the call is an exception, not its code; see [Options].Exception. There are about
+// The error of a call, not its code, decides whether the call is an exception; see [Options].Exception. There are about
 // ninety codes, so a label with the code as its value has few values in any service.
 type Code struct{ n node.Code }
 

@@ -65,7 +65,7 @@ type Collector struct {
 
 	mu        fairMutex   // guards resources, gone and retired; held while names and leaves are registered
 	resources []*Resource // in order of registration; compact replaces the slice
-	gone      struct {    // counts what compact must remove from the slice resources and from the shared views
+	gone      struct {    // numbers of retired resources and leaves that compact must still remove
 		resources int
 		leaves    int64
 	}

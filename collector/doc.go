@@ -39,8 +39,8 @@
 //
 // # Caveats
 //
-// An Entry that is never exited stays in flight for ever. If a service leaks Entries, its number of calls in flight
-// only grows.
+// If the Entry of a call is never ended, the call stays in flight for ever. In a service with this defect, the number
+// of calls in flight only grows.
 //
 // Statistics live in memory. Exporters deliver them. After a restart, all counts begin at zero.
 //

@@ -188,7 +188,7 @@ func (r *Resource) keepExemplar(id string, rt time.Duration) {
 }
 
 // Exemplars returns the latest call with a trace ID for each bucket of the resource's histogram, the fastest call
-// first. Buckets without such a call are omitted.
+// first. Buckets without an exemplar are omitted.
 func (r *Resource) Exemplars() (list []Exemplar) {
 	if r == nil {
 		return nil

@@ -118,8 +118,8 @@ type location struct {
 //
 //  1. If the entrance is new and there are too many entrances, the entrance becomes [Other].
 //  2. If the origin is new and the resource has too many origins, the origin becomes Other.
-//  3. If the leaf is new and there is no memory for it, the entrance becomes Other. The origin becomes Other, too,
-//     unless it has a limit.
+//  3. If the leaf is new and there is no memory for it, the entrance becomes Other. If no limit is for this origin,
+//     the origin becomes Other, too.
 //  4. If r has no leaf with the names that result from step 3, the resource Other records the call. The memory of the
 //     leaves that Other needs for such calls is always reserved. The limits of r still apply to the call: see
 //     limiter.reserve.

@@ -78,7 +78,7 @@ func (g Grade) String() string {
 //
 // A new dry run counts the passes of the last second and the calls in flight, as a new limit does. No prioritized call
 // waits for a dry run. If a dry run would let a prioritized call borrow from a later bucket, the dry run counts the
-// pass in the later bucket. A dry run and a limit may have the same Resource, Origin and Grade; neither affects the
+// pass in the later bucket. A dry run and a limit may have the same Resource, Origin and Grade. They do not affect each
 // other. A call that a dry run would refuse costs about as much as a pass and a refusal together.
 //
 // # Limitations

@@ -118,8 +118,8 @@ func (b *loan) wait(ctx context.Context, e *Entry, list []*limiter) error {
 		}
 		timer.Stop()
 		if b.cancel(e.at.leaf, list) {
-			// Call reason only after the loan is cancelled, because the methods of a user-defined context may panic or
-			// return nil.
+			// Call the function reason only after cancel has returned the quota, because the methods of a user-defined
+			// context may panic. They may also return nil; wait then returns context.Canceled.
 			return cmp.Or(reason(), context.Canceled)
 		}
 		// cancel failed because the bucket has begun, so the call has passed. The next iteration sets e.call.

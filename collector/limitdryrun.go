@@ -121,8 +121,8 @@ func (r *Resource) dryCounts() []labelled[dryCount] {
 	return slices.Clone(m.dryCounts)
 }
 
-// dryRun returns the generation whose view counts the calls that a dry run would have refused for a reason. It returns
-// nil if the resource is retired, or if the dry runs would have refused no call for this reason.
+// dryRun returns the generation for a reason. Its view counts the calls that a dry run would have refused for this
+// reason. It returns nil if the resource is retired, or if the dry runs would have refused no call for this reason.
 func (r *Resource) dryRun(reason string) *generation {
 	for _, x := range r.dryCounts() {
 		if x.value == reason && r.alive() {

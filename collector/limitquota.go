@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// quotas holds rules of a name, and the meters that the rules read. A limiter has one set for limits and one for dry
-// runs. The limiter's mu guards both.
+// quotas holds rules of a name, and the meters that the rules read. A limiter has one set for limits and one set for
+// dry runs. The limiter's mu guards both sets.
 type quotas struct {
 	qps, concurrency []rule
 	all              meter             // counts all calls of the name
@@ -22,7 +22,7 @@ type quotas struct {
 //	inFlight        calls of the resource's leaves, while readsInFlight is set (node.Statistic);
 //	                calls with a reservation (enter, leave)
 //	passes          calls that pass (pass, eachQuota); calls that borrow or cancel a loan (eachQuota)
-//	overflowPasses  none (overflowLimiters.remove sets it once; its passes soon are too old to count)
+//	overflowPasses  none (overflowLimiters.remove sets the field once; soon its passes are too old to count)
 //
 // In a meter of dry runs, inFlight counts only the calls in flight that the dry runs would have refused.
 type meter struct {
@@ -34,7 +34,7 @@ type meter struct {
 	readsInFlight  bool        // a rule reads inFlight
 }
 
-// rule is a limit with the meter whose counts it compares with Limit.Count.
+// rule is a limit and the meter that the limit reads. The limit compares the counts of the meter with Limit.Count.
 type rule struct {
 	Limit
 	*meter
@@ -65,7 +65,7 @@ func (s *quotas) meter(origin string) *meter {
 // hasRules reports whether there are rules.
 func (s *quotas) hasRules() bool { return len(s.qps) > 0 || len(s.concurrency) > 0 }
 
-// removeRules removes the rules. The meters stay until dropUnused removes those that no rule reads.
+// removeRules removes the rules. The meters stay. dropUnused later removes the meters that no rule reads.
 func (s *quotas) removeRules() {
 	s.qps, s.concurrency = nil, nil
 	s.all.readsPasses, s.all.readsInFlight = false, false

@@ -6,8 +6,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// An entry points to a place: the leaf of the call, and the call's reservation, which is usually nil. The leaf and the
-// reservation each contain such a place:
+// An entry points to a place: the leaf of the call, and the call's reservation, which is usually nil. Each leaf and
+// each reservation contains a place:
 //
 //	Entry.at ──→ leaf.own           { leaf, reserved: nil }       usual call
 //	Entry.at ──→ reservation.place  { leaf, reserved ──┐ }        call with a reservation

@@ -35,8 +35,8 @@ func newRuleSet(list []Limit) *ruleSet {
 	return s
 }
 
-// matching returns the patterns that match the name of a resource, sorted. The cost is linear in the number of patterns
-// in the set.
+// matching returns the patterns that match the name of a resource, in sorted order. The cost is linear in the number of
+// patterns in the set.
 func (s *ruleSet) matching(name string) (patterns []string) {
 	for _, p := range s.patterns {
 		if match(p, name) {
