@@ -83,7 +83,7 @@ func GRPCCodeNumber(name string) (number uint32, ok bool) {
 
 // grpcNumbers holds the numbers of the gRPC codes by their names in upper case, without underscores.
 var grpcNumbers = func() map[string]uint32 {
-	numbers := map[string]uint32{"CANCELLED": 1} // the specification spells it with LL, grpcNames with L
+	numbers := map[string]uint32{"CANCELLED": 1} // spelling of gRPC's specification; grpcNames has Canceled
 	for n, name := range grpcNames {
 		numbers[strings.ToUpper(name)] = uint32(n)
 	}

@@ -15,8 +15,8 @@
 //		…
 //	}
 //
-// If the call belongs to a request, pass the context of the request to Enter. Enter returns the context of the call.
-// Another call that enters with this context is nested below the call:
+// If the call belongs to a request, pass the context of the request to [Collector.Enter] or [Resource.EnterContext].
+// These methods return the context of the call. Another call that enters with this context is nested below the call:
 //
 //	ctx, e, err := c.Enter(ctx, "checkout", collector.Origin("mobile"), collector.Inbound())
 //	…

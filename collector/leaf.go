@@ -14,8 +14,8 @@ type leaf struct {
 	node.Statistic
 	leafKey
 	retired atomic.Bool // changes only while the collector's mu is held
-	// spare marks a leaf in the memory that is always reserved; see spareLeaves. Such a leaf records calls when there
-	// is no memory for their own leaf.
+	// spare marks a leaf in the memory that is always reserved; see spareLeaves. Such a leaf records calls that need a
+	// new leaf when there is no memory for a new leaf.
 	spare    bool
 	resource *Resource
 	treeNode *TreeNode
@@ -118,7 +118,7 @@ type location struct {
 //
 //  1. If the entrance is new and there are too many entrances, the entrance becomes [Other].
 //  2. If the origin is new and the resource has too many origins, the origin becomes Other.
-//  3. If the leaf is new and there is no memory for it, the entrance becomes Other. If no limit is for this origin,
+//  3. If the leaf is new and there is no memory for it, the entrance becomes Other. If no limit has this origin,
 //     the origin becomes Other, too.
 //  4. If r has no leaf with the names that result from step 3, the resource Other records the call. The memory of the
 //     leaves that Other needs for such calls is always reserved. The limits of r still apply to the call: see

@@ -39,7 +39,7 @@ type dryCount struct {
 //   - The dry runs would let a prioritized call wait for a later bucket. The quotas of the dry runs count the pass in
 //     the later bucket, and evalDryRuns returns nil.
 //   - The dry runs would refuse the call. The meters of the dry runs count the call as refused until it ends, and
-//     evalDryRuns returns an error with the dry run.
+//     evalDryRuns returns an error that names the dry run.
 //
 // For the parameter waiting see [quotas.checkConcurrency]. The limiters must be locked.
 func evalDryRuns(

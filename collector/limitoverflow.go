@@ -146,8 +146,8 @@ func (t *overflowLimiters) refresh() {
 }
 
 // remove is called when a name gets a resource. It removes the limiter of the name from byName and returns this
-// limiter; the resource then uses it. It returns nil if byName has no limiter for the name. The caller must hold mu
-// until other goroutines can find the resource.
+// limiter. The resource then uses this limiter. If byName has no limiter for the name, remove returns nil. The caller
+// must hold mu until other goroutines can find the resource.
 func (t *overflowLimiters) remove(name string) *limiter {
 	m := t.byName[name]
 	if m != nil {
