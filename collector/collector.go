@@ -193,8 +193,8 @@ func (c *Collector) OpenTelemetry() bool { return c != nil && c.opts.OpenTelemet
 
 // Seal seals all seconds before the current one, for every resource, and returns the boundary. It also retires idle
 // leaves, in a sweep (a scan of all leaves) that starts every ten seconds; see [Options].RetireAfter. The cost is
-// linear in the number of leaves. Seal holds locks for a small portion of the leaves at a time, so a concurrent call
-// waits at most until one portion is done.
+// linear in the number of leaves. Seal locks only a small portion of the leaves at a time. A concurrent call waits at
+// most until Seal has unlocked one portion.
 func (c *Collector) Seal() Boundary {
 	if c == nil {
 		return Boundary{}

@@ -74,7 +74,7 @@ func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Dur
 // cancel returns the borrowed passes to the quotas of the limiters in list, and returns true. If the borrowed bucket
 // has begun, the call has passed already; cancel then changes nothing and returns false.
 func (b *loan) cancel(l *leaf, list []*limiter) bool {
-	_ = lockAll(list) // limiters with a call in flight are never dropped
+	_ = lockAll(list) // lockAll cannot fail: limiters with a call in flight are never dropped
 	defer unlockAll(list)
 	if !b.Cancel(l.resource.c.line.Now()) {
 		return false

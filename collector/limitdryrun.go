@@ -66,7 +66,7 @@ func evalDryRuns(
 }
 
 // markRefused counts the call as a call in flight that dry runs would have refused. When the call ends, its reservation
-// subtracts the call from this count. If the call has no reservation, markRefused gives it one.
+// subtracts the call from this count. If the call has no reservation, markRefused creates one.
 func (e *Entry) markRefused(list []*limiter) {
 	l := e.at.leaf
 	if e.at.reserved == nil {
@@ -81,7 +81,7 @@ func (e *Entry) markRefused(list []*limiter) {
 
 // afterWait lets the dry runs check the call of e after it has waited until the borrowed bucket began.
 func afterWait(e *Entry, o *options, list []*limiter) {
-	_ = lockAll(list) // limiters with a call in flight are never dropped
+	_ = lockAll(list) // lockAll cannot fail: limiters with a call in flight are never dropped
 	defer unlockAll(list)
 	l := e.at.leaf
 	now := l.resource.c.line.Now()

@@ -16,9 +16,9 @@ import (
 // Entry.Exit finds the bit "reserved" in the note of the node.Call. It loads the place only if the bit is set.
 
 // reservation holds the limiters (the states of limits) of a call, to update them when the call ends. Most calls need
-// no reservation, because the leaf that records the call updates its only limiter. Two kinds of calls have a
-// reservation: calls that another resource records under limits, and calls that a dry run would have refused. The
-// reservation contains the place that the entry points to, so it costs a single allocation.
+// no reservation, because the call has one limiter and the leaf that records the call updates it. Two kinds of calls
+// have a reservation: limited calls that are recorded for a resource with another name, and calls that a dry run would
+// have refused. The reservation contains the place that the entry points to, so it costs a single allocation.
 type reservation struct {
 	place
 	list       []*limiter  // list[0] is the limiter of the recording resource; the leaf updates its counters
@@ -87,7 +87,8 @@ func (r *reservation) end(call *node.Call, failed bool, code node.Code) (n int64
 		return n
 	}
 	// A dry run computes its calls in flight from two numbers: all calls in flight, and the calls in flight that dry
-	// runs would have refused. Both numbers must change in one step, so hold the locks of the limiters.
+	// runs would have refused. Both numbers must change in one step, so hold the locks of the limiters while they
+	// change.
 	if lockAll(r.list) != nil {
 		return 0 // a limiter is dropped only after all its calls have ended, so this call has ended already
 	}

@@ -30,9 +30,9 @@ func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	return count, ok
 }
 
-// setLimits sets the limits of the resource. The parameter limits must be the result of [ruleSet.forName] for its name.
-// setLimits locks the limiter before it reads the leaves, so the limiter misses no call in flight. The collector's mu
-// must be held.
+// setLimits sets the limits of the resource. The parameter limits must be the result of [ruleSet.forName] for the name
+// of the resource. setLimits locks the limiter before it reads the leaves, so the limiter misses no call in flight. The
+// collector's mu must be held.
 func (r *Resource) setLimits(limits []Limit) {
 	rules, used := limits, len(limits) > 0
 	if r.fallback.Load() {
