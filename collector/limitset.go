@@ -46,7 +46,7 @@ func (s *ruleSet) matching(name string) (patterns []string) {
 	return patterns
 }
 
-// forName returns the limits that apply to a resource name, in the order of list.
+// forName returns the limits that apply to a resource name, in the order of s.list.
 func (s *ruleSet) forName(name string) []Limit {
 	subjects := s.matching(name)
 	if s.names[name] {
@@ -55,7 +55,7 @@ func (s *ruleSet) forName(name string) []Limit {
 	return s.forSubjects(subjects)
 }
 
-// forSubjects returns the limits that have one of the subjects as their Resource, in the order of list.
+// forSubjects returns the limits that have one of the subjects as their Resource, in the order of s.list.
 func (s *ruleSet) forSubjects(subjects []string) []Limit {
 	var indexes []int
 	for _, x := range subjects {
