@@ -9,8 +9,8 @@ import (
 )
 
 // LastActive is exact for every second that can be read, even if the record of the last active second was dropped. The
-// second after a burst has a record, because sliding windows that end in it contain passes of the burst. That second is
-// not active.
+// second after a burst has a record, because sliding windows that end in this second contain passes of the burst.
+// LastActive does not count this second as active.
 func TestLastActive(t *testing.T) {
 	const history = 2 * time.Minute
 	for seed := range uint64(20) {
@@ -76,6 +76,6 @@ func TestLastActiveOfARetiredLeaf(t *testing.T) {
 		t.Errorf("last active second %d, want 5", got-r.zero)
 	}
 	if got := r.view.Clone().LastActive(r.zero + 90); got != r.zero+5 {
-		t.Errorf("of the clone last active second %d, want 5", got-r.zero)
+		t.Errorf("the last active second of the clone is %d, want 5", got-r.zero)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// newContended returns a statistic whose clock the test sets.
+// newContended returns a statistic with one stripe. Its clock shows the time in *now, which the test sets.
 func newContended(t *testing.T, now *time.Duration) *Statistic {
 	t.Helper()
 	line := leap.NewTimeline(leap.Clock{
@@ -22,9 +22,9 @@ func newContended(t *testing.T, now *time.Duration) *Statistic {
 	return New(config, 0)
 }
 
-// contend simulates contention for the stripe st, in the given number of meetings. In each meeting, some calls find the
-// lock free (others is their number), and then one call finds it taken. Like a real call, contend then rebalances the
-// stripes if necessary.
+// contend simulates contention for the stripe st. It repeats this step, as often as the parameter meetings says: some
+// calls find the lock free, and then one call finds the lock taken. The parameter others is the number of calls that
+// find the lock free. Like a real call, contend then rebalances the stripes if necessary.
 func contend(st *stripe, meetings, others int) {
 	for range meetings {
 		st.mu.Lock()
@@ -43,11 +43,11 @@ func TestContentionAddsStripes(t *testing.T) {
 		apart                    time.Duration // time from one round to the next
 		want                     int
 	}{
-		"one call in five, as of two processors":       {1, minContended, 4, 0, 2},
-		"one call in two hundred":                      {1, minContended, 200, 0, 2},
-		"one call in a thousand, without end":          {1, 1000 * minContended, 1000, 0, 0},
-		"half of the meetings now, half an hour later": {100, minContended / 2, 0, time.Hour, 0},
-		"one meeting too few in each bucket":           {50, minContended - 1, 4, 500 * time.Millisecond, 0},
+		"one call in five, as of two processors": {1, minContended, 4, 0, 2},
+		"one call in two hundred":                {1, minContended, 200, 0, 2},
+		"one call in a thousand, without end":    {1, 1000 * minContended, 1000, 0, 0},
+		"half of the meetings in each hour":      {100, minContended / 2, 0, time.Hour, 0},
+		"one meeting too few in each bucket":     {50, minContended - 1, 4, 500 * time.Millisecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var now time.Duration

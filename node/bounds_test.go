@@ -17,15 +17,15 @@ import (
 //
 //	outer +1   Enter   inner +1   ...   inner -1   Exit   outer -1
 //
-// Under mu, each change of a count and the second in which it counts are one step, so the maximum of each second is
-// exact.
+// The clock and the counts change only under mu. Each change of a count therefore belongs to exactly one second, and
+// the maximum of each second is exact.
 type tallies struct {
-	clock atomic.Int64 // changes under mu
+	clock atomic.Int64 // changes only while mu is held
 
 	mu      sync.Mutex
 	second  int64
 	now     []tally
-	highest [][]tally // by second; the last element of each second belongs to all leaves
+	highest [][]tally // highest counts, by second and leaf; the last tally of each second is for all leaves
 }
 
 type tally struct{ inner, outer int64 }
@@ -41,7 +41,7 @@ func (c *tallies) add(leaf int, n tally) {
 	}
 }
 
-// tick moves the clock by less than a second.
+// tick moves the clock forward by d, which must be less than a second.
 func (c *tallies) tick(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,11 +52,12 @@ func (c *tallies) tick(d time.Duration) {
 }
 
 // The true maximum in flight of each second lies between the two bounds in the record, for each leaf and for all leaves
-// together. The leaves have several stripes. Calls turn buckets and have late stamps. Some calls are batches,
-// backdated, resumed, or use a loan.
+// together. The leaves have several stripes. Calls turn buckets and have late stamps. Some calls are batches, some are
+// backdated or resumed, and some use a loan.
 //
-// A service that counts between Enter and Exit may count fewer calls than the lower bound, because it misses calls that
-// are within Enter or Exit. A service that counts around Enter and Exit never counts fewer calls than the lower bound.
+// A service may count its calls from the end of Enter to the start of Exit. This count may be lower than the lower
+// bound, because it misses calls that are within Enter or Exit. A service may also count from before Enter until after
+// Exit. This count is never lower than the lower bound.
 func TestMaxInFlightIsBetweenItsBounds(t *testing.T) {
 	const leaves, writers = 3, 16
 	seconds := int64(150)
@@ -87,7 +88,9 @@ func TestMaxInFlightIsBetweenItsBounds(t *testing.T) {
 
 	var wg sync.WaitGroup
 	var stop atomic.Bool
-	var entering [writers]atomic.Int64 // the second in which a call began to enter, plus 1, or 0
+	// For each writer: 1 plus the second in which the current Enter, Resume or Occupy began; 0 outside of these
+	// methods.
+	var entering [writers]atomic.Int64
 	for w := range writers {
 		wg.Go(func() {
 			leaf := w % leaves
@@ -132,8 +135,8 @@ func TestMaxInFlightIsBetweenItsBounds(t *testing.T) {
 			}
 		})
 	}
-	// A call may enter across the end of one second, but not across the ends of two; see the caveats in the package
-	// comment.
+	// Enter may last across the end of one second, but not across the ends of two seconds; see the caveats in the
+	// package comment.
 	crossing := func() bool {
 		for w := range entering {
 			if since := entering[w].Load() - 1; since >= 0 && since < truth.second {

@@ -13,13 +13,13 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// total returns the call-seconds of all calls at the reading now. The result is rounded to microseconds, because a
+// total returns the call-seconds of all calls up to the reading now. The result is rounded to microseconds, because a
 // float64 is not exact to the nanosecond.
 func total(r *rig, now time.Duration) time.Duration {
 	return time.Duration(math.Round(r.Snapshot(now, nil).InFlightSeconds*1e6)) * time.Microsecond
 }
 
-// spent returns the call-seconds of the seconds [from, to).
+// spent returns the sum of the call-seconds of the seconds [from, to).
 func spent(v *node.View, from, to int64) (sum time.Duration) {
 	for _, m := range v.AppendSeconds(nil, from, to) {
 		sum += m.InFlightTime
@@ -37,7 +37,7 @@ func TestSecondsAddUpToResponseTimes(t *testing.T) {
 		for i := range 20_000 {
 			at += time.Duration(random.ExpFloat64() * float64(7*ms))
 			switch {
-			case random.IntN(100) == 0 && i < 19_000: // to a multiple of half a second, or 1 ns before or after it
+			case random.IntN(100) == 0 && i < 19_000: // the time becomes a multiple of 0.5 s, 1 ns less or more
 				at = at/(500*ms)*(500*ms) + 500*ms + time.Duration(random.IntN(3)-1)
 			case random.IntN(1000) == 0:
 				at += 5 * time.Second
@@ -67,12 +67,12 @@ func TestSecondsAddUpToResponseTimes(t *testing.T) {
 	}
 }
 
-// Each call in flight spends time in skipped seconds, too. The result is the same whether a second is read when it
-// ends, much later, or never.
+// Each call in flight spends time in skipped seconds, too. The call-seconds of a second are the same whether the second
+// is read when it ends, much later, or never.
 func TestTrapSkippedSeconds(t *testing.T) {
 	for name, read := range map[string]bool{"read each second": true, "read at the end": false} {
 		r := newRig(t, node.Options{})
-		long, more := r.Enter(300*ms, 1), r.Enter(1750*ms, 7) // a batch is one call in flight
+		long, more := r.Enter(300*ms, 1), r.Enter(1750*ms, 7) // a batch of 7 is one call in flight
 		for i := range 200 {
 			if at := time.Duration(i) * time.Second; read && at > 2*time.Second {
 				r.Seal(at)
@@ -154,7 +154,7 @@ func TestTrapATurnWhileACallEnters(t *testing.T) {
 	t.Logf("%d of %d calls counted in the next bucket", late, writers*rounds)
 }
 
-// A slewed second is up to 1 % shorter or longer, and its record has the call-seconds of the time that it really took.
+// A slewed second is up to 1 % shorter or longer. Its record has the call-seconds of the real length of the second.
 func TestTrapSlewedSeconds(t *testing.T) {
 	for _, off := range []time.Duration{-700 * ms, 700 * ms} {
 		r := newRig(t, node.Options{})
@@ -171,8 +171,9 @@ func TestTrapSlewedSeconds(t *testing.T) {
 			if !ok {
 				t.Fatalf("second %d cannot be read", i)
 			}
-			// The long call is in flight all the time, and calls of 1.7 ms begin every 2.9 ms: on average 1 + 1.7/2.9
-			// calls. The second is 1 % longer or shorter.
+			// The long call is always in flight. A call of 1.7 ms begins every 2.9 ms, so on average 1.7/2.9 = 0.5862
+			// short calls are in flight. Together they spend 1.5862 call-seconds in a second. A slewed second is 1 %
+			// shorter or longer, and has 1 % fewer or more call-seconds.
 			want := 1.5862 * (1 - 0.01*float64(off)/float64(700*ms))
 			if got := m.InFlightAvg(); i < 19 && (got < want-0.001 || got > want+0.001) {
 				t.Errorf("off %v: %v in flight in second %d", off, got, i)
@@ -213,7 +214,7 @@ func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
 			l, _ := r.Occupy(400*ms, time.Duration(r.zero)*time.Second+500*ms, 3)
 			c, ok := l.Call(r.at(600*ms), leap.Reading(400*ms+odd))
 			if !ok {
-				t.Fatal("not passed")
+				t.Fatal("the borrowed call has not passed")
 			}
 			return c.Exit
 		}, 4500 * ms},
@@ -239,8 +240,8 @@ func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
 }
 
 // A call may exit with a stamp before the stamp of its entry. Such an exit does not reduce the call-seconds of other
-// calls. If the exit stamp is before the open second, the exit subtracts the time that sealed seconds counted in
-// excess.
+// calls. If the exit stamp is before the open second, sealed seconds have counted the call after its exit stamp. The
+// exit subtracts this time.
 func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 	for name, tc := range map[string]struct {
 		calls func(r *rig)
@@ -289,7 +290,7 @@ func TestCallSecondsNeverFall(t *testing.T) {
 	if got := r.second(t, 5).InFlightTime; got != 100*ms+rest(200*ms) {
 		t.Errorf("second 5 has %v", got)
 	}
-	other := r.Enter(6100*ms+1, 1) // in the middle of a tick
+	other := r.Enter(6100*ms+1, 1) // the stamp is in the middle of a tick
 	before := r.Snapshot(6100*ms+1, nil).InFlightSeconds
 	if before < r.Snapshot(6*time.Second, nil).InFlightSeconds {
 		t.Error("a call that has just entered lowers the total")
@@ -351,7 +352,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 				case i%16 == 2:
 					c = s.Resume(now, 2)
 				case i%16 == 5:
-					s.Hold(now).Record(time.Hour, 1, false, 0) // this call is never in flight
+					s.Hold(now).Record(time.Hour, 1, false, 0) // Record counts a call that was never in flight
 					continue
 				default:
 					c = s.Enter(now, 1+int64(i%7/6))
@@ -393,10 +394,10 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 		case 20:
 			stepped.Add(int64(time.Hour))
 		case 40:
-			stepped.Add(int64(300*ms) * (next/64%2*2 - 1)) // it takes 30 seconds to slew this difference
+			stepped.Add(int64(300*ms) * (next/64%2*2 - 1)) // slewed by 1 %, 300 ms take 30 seconds
 		}
 		for range 7 {
-			clock.Add(int64(43*ms) + 1001) // readings at different positions within a tick
+			clock.Add(int64(43*ms) + 1001) // successive readings have different positions within a tick
 			runtime.Gosched()
 			if next%8 == 0 {
 				read()
@@ -406,7 +407,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 	}
 	stop.Store(true)
 	wg.Wait()
-	const last = 20 * time.Minute // long enough for the true total to exceed the reported one
+	const last = 20 * time.Minute // long enough for the true total to exceed every total reported before
 	c := s.Enter(line.Now(), 1)
 	for range last / time.Second {
 		clock.Add(int64(time.Second))

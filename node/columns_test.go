@@ -78,10 +78,10 @@ func TestEveryColumnIsKept(t *testing.T) {
 		}
 		for _, c := range Columns() {
 			sum := n * *c.At(&want)
-			if c.None != nil { // the column is a shortest or longest response time
+			if c.None != nil { // shortest and longest response times are not added
 				sum = *c.At(&want)
 			}
-			if c.Name == "in_flight_max" && n > 1 { // the maximum is at least the calls at the end
+			if c.Name == "in_flight_max" && n > 1 { // the lower bound is the number of calls in flight at the end
 				sum = n * want.InFlight
 			}
 			if got := *c.At(&one); got != sum {
@@ -92,7 +92,8 @@ func TestEveryColumnIsKept(t *testing.T) {
 	check(1)
 	check(2)
 	for _, s := range leaves {
-		s.store(secondStart(first+5), rec, []int64{0, want.Pass}) // the first record is no longer the newest one
+		// After this record, the first record is not the newest one.
+		s.store(secondStart(first+5), rec, []int64{0, want.Pass})
 	}
 	check(1)
 	check(2)
@@ -100,7 +101,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 	for _, c := range Columns() {
 		var m MetricNode
 		*c.At(&m) = 1
-		// A second that has only a peak is idle, because the passes of the peak were in the second before.
+		// If a second has only a peak, it is idle: the passes of the peak were in the second before.
 		if m.Idle() != (c.Name == "pass_peak") {
 			t.Errorf("a second with %s is idle: %t", c.Name, m.Idle())
 		}

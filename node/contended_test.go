@@ -13,8 +13,8 @@ import (
 )
 
 // callFor runs goroutines that make calls for the given time. The first goroutine uses the first statistic, the second
-// goroutine the next one, and so on, starting over after the last statistic. callFor returns the elapsed time divided
-// by the number of all calls.
+// goroutine uses the second statistic, and so on, starting over after the last statistic. callFor returns the elapsed
+// nanoseconds divided by the number of all calls.
 func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*node.Statistic) float64 {
 	var wg sync.WaitGroup
 	calls := make([]int64, goroutines)
@@ -75,8 +75,8 @@ func BenchmarkFresh(b *testing.B) {
 	b.ReportMetric(100*float64(one)/float64(len(shared)), "%-one-stripe")
 }
 
-// BenchmarkHot measures calls to one statistic, and reports its memory. One goroutine per processor makes calls. The
-// benchmark also runs with more processors than this machine has.
+// BenchmarkHot measures the calls to one statistic and the memory of this statistic. One goroutine per processor makes
+// calls. The benchmark also runs with more processors than this machine has.
 func BenchmarkHot(b *testing.B) {
 	for _, processors := range []int{2, 8, 64} {
 		b.Run(fmt.Sprint(processors), func(b *testing.B) {
@@ -93,7 +93,7 @@ func BenchmarkHot(b *testing.B) {
 				var list [statistics]*node.Statistic
 				var before uint64
 				for i := range list {
-					if i == 1 { // leave out memory that goroutines allocate only once
+					if i == 1 { // during the first statistic, the runtime allocates memory for goroutines
 						before = heap()
 					}
 					list[i] = node.New(config, line.Now())
@@ -120,7 +120,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkTurn measures the turn of a bucket: the time for which writers wait. Every second turn also seals a second.
+// BenchmarkTurn measures the turn of a bucket, during which writers wait. Every second turn also seals a second.
 func BenchmarkTurn(b *testing.B) {
 	for _, processors := range []int{1, 2, 8, 64} {
 		b.Run(fmt.Sprint(processors), func(b *testing.B) {

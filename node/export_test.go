@@ -34,7 +34,7 @@ func (c *Call) Stripe() (i int) {
 }
 
 // ReadsUnderMu reports whether readInOneBucket holds Statistic.mu of each leaf while it reads the leaf. Lookups of
-// sealed seconds need this lock.
+// sealed seconds need Statistic.mu.
 func (v *View) ReadsUnderMu(now leap.Reading) (under bool) {
 	v.readInOneBucket(now, func() { under = true }, func(s *Statistic) {
 		if s.mu.TryLock() {

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A second that is older than a minute stays readable and unchanged for the length of the history, and no longer.
+// A second stays readable and unchanged until it is older than the history, even if it is older than a minute.
 func TestHistory(t *testing.T) {
 	r := newRig(t, node.Options{History: 5 * time.Minute})
 	want := map[int64]node.MetricNode{}

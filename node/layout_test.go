@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// observer returns a function that makes a histogram with a single response time.
+// observer returns a function that returns a histogram of a single response time.
 func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Histogram {
 	t.Helper()
 	config, err := node.NewConfig(leap.NewTimeline(leap.Clock{}), node.Options{Bounds: bounds})
@@ -29,7 +29,8 @@ func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Hi
 	}
 }
 
-// interesting returns response times that equal one of the bounds or are next to one, and many other response times.
+// interesting returns response times that equal the bound of a bucket, that differ from a bound by 1 ns, and many
+// others.
 func interesting(bounds []time.Duration) []time.Duration {
 	rts := []time.Duration{0, 1, 2, 3, 4, 5, 7, 8, 9, math.MaxInt64, math.MaxInt64 - 1}
 	for i := -240; i < 265; i++ {
@@ -116,10 +117,10 @@ func TestNativeBounds(t *testing.T) {
 func TestEmptyHistogram(t *testing.T) {
 	var h node.Histogram
 	for range h.Native() {
-		t.Error("a native bucket")
+		t.Error("the empty histogram has a native bucket")
 	}
 	for range h.Classic() {
-		t.Error("a classic bucket")
+		t.Error("the empty histogram has a classic bucket")
 	}
 	if h.Count() != 0 || h.Sum() != 0 || h.Zero() != 0 {
 		t.Error("the empty histogram has counts")

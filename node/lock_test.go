@@ -35,7 +35,7 @@ func TestTrapReadersDuringGrowth(t *testing.T) {
 		}
 		wg.Wait()
 		if n := r.InFlight(); n != 0 {
-			t.Fatalf("%d in flight", n)
+			t.Fatalf("%d calls in flight", n)
 		}
 	}
 }

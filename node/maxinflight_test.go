@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// several returns a view of n new leaves, and the leaves.
+// several returns a view of n new leaves. It also returns these leaves.
 func several(r *rig, n int) (v *node.View, leaves []*node.Statistic) {
 	v = node.NewView(r.config, 0)
 	for range n {
@@ -62,15 +62,15 @@ func TestMaxInFlightOfSeveralLeavesIsALowerBound(t *testing.T) {
 	}
 }
 
-// Only one call at a time is in flight. A late entry, a lengthened second, or rounding nevertheless raises the computed
-// average above 1. InFlightMax must be 1.
+// Only one call at a time is in flight. A late entry, a lengthened second, or rounding nevertheless raises the average
+// that InFlightMax uses above 1. InFlightMax must still be 1.
 func TestMaxInFlightNeverExceedsTheTruth(t *testing.T) {
 	for name, calls := range map[string]func(r *rig, s *node.Statistic){
 		"late": func(r *rig, s *node.Statistic) {
-			c := s.Enter(leap.Reading(3200*ms), 1) // recorded at 4 s
+			c := s.Enter(leap.Reading(3200*ms), 1) // the entry is recorded at 4 s
 			c.Exit(r.at(4900*ms), false, 0)
 		},
-		"later than its exit": func(r *rig, s *node.Statistic) {
+		"entry and exit late": func(r *rig, s *node.Statistic) {
 			c := s.Enter(leap.Reading(100*ms), 1)
 			c.Exit(leap.Reading(3900*ms), false, 0)
 			d := s.Enter(leap.Reading(4*time.Second), 1)

@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// traffic makes calls at random times for n seconds, perSecond of them in an average second. The response times are
+// For n seconds, traffic makes calls at random times, on average perSecond calls in each second. The response times are
 // log-normally distributed around the median.
 func (r *rig) traffic(perSecond float64, median time.Duration, n int) {
 	type event struct {
@@ -43,7 +43,7 @@ func TestMemoryOfABusyStatistic(t *testing.T) {
 	for _, tc := range []struct {
 		perSecond float64
 		median    time.Duration
-		most      int64 // limit for the bytes of all records; a size class of the allocator
+		most      int64 // maximum bytes of all records; a size class of the allocator
 	}{
 		{1, 20 * ms, 4864},
 		{5, 3 * ms, 8192},
@@ -53,7 +53,8 @@ func TestMemoryOfABusyStatistic(t *testing.T) {
 		{200, 20 * ms, 13568},
 	} {
 		r := newRig(t, node.Options{})
-		if m := r.Memory(); m.Seconds+m.Histograms != 0 || m.Statistic < 200 || m.Statistic > 256 { // 64-bit: 256
+		// 256 bytes on 64-bit platforms.
+		if m := r.Memory(); m.Seconds+m.Histograms != 0 || m.Statistic < 200 || m.Statistic > 256 {
 			t.Errorf("an unused statistic takes %+v", m)
 		}
 		r.traffic(tc.perSecond, tc.median, 660)

@@ -21,7 +21,7 @@ type event struct {
 	done    int64
 	code    node.Code // code of the completed calls
 	failed  int64
-	borrow  int64 // borrowed passes, a part of pass
+	borrow  int64 // borrowed passes; pass includes them
 	rt      time.Duration
 	balance int64         // change of the calls in flight
 	stripe  int           // stripe whose balance changes
@@ -36,7 +36,7 @@ type oracle struct {
 	spells
 }
 
-// inside is the time of a call from the return of Enter to the stamp of its exit. The test reads the clock for this
+// inside is the period from the return of Enter to the stamp of the exit of a call. The test reads the clock for this
 // stamp before it calls Exit.
 type inside struct{ from, to time.Duration }
 
@@ -66,7 +66,8 @@ func (o *oracle) counts(from, to time.Duration) node.Counts {
 	return c
 }
 
-// quantile returns the q-quantile of the n response times in [from, to): the one of rank ceil(q*n).
+// quantile returns the q-quantile of the response times in [from, to). If there are n response times, this is the
+// response time at position ceil(q*n) in ascending order.
 func (o *oracle) quantile(q float64, from, to time.Duration) time.Duration {
 	var rts []time.Duration
 	for _, e := range o.events {
@@ -119,8 +120,8 @@ type oracles struct {
 	slewed  bool  // seconds may be slewed
 }
 
-// most returns the maximum in flight in [start, end), for all oracles together. It counts a call as in flight from its
-// stamp until its exit was recorded.
+// most returns the maximum in flight in [start, end), for all oracles together. A call counts as in flight from the
+// stamp of its entry until its exit is recorded.
 func (o *oracles) most(start, end time.Duration) (most int64) {
 	var all []event
 	var flying int64
@@ -145,8 +146,8 @@ func (o *oracles) most(start, end time.Duration) (most int64) {
 	return most
 }
 
-// inside returns the maximum number of calls that were inside at the same time (see the type inside), in the second
-// that starts at the reading start.
+// inside returns the maximum number of calls that were inside at the same time (see the type inside). It looks at the
+// second that starts at the reading start.
 func (o *oracles) inside(start time.Duration) (most int64) {
 	var all []*inside
 	for _, x := range o.list {
@@ -216,7 +217,8 @@ func (o *oracles) second(i int64) node.MetricNode {
 	m := node.MetricNode{Start: epoch.Add(start), Counts: o.counts(start, end)}
 	var before int64
 	var late time.Duration
-	// bound returns the lower bound for several stripes or leaves. It is exact without slewing.
+	// bound returns the lower bound of the maximum in flight for several stripes or leaves. If seconds may be slewed,
+	// bound leaves out the average, and its result may be lower than the bound in the record.
 	bound := func(most, began, ended int64, spent, late time.Duration) int64 {
 		average := (spent - late - time.Duration(began)*4096).Seconds()
 		if o.slewed {
@@ -229,7 +231,7 @@ func (o *oracles) second(i int64) node.MetricNode {
 		before += began.now
 		flying, most, sum := x.flying(start, end)
 		m.InFlight += flying.now
-		spent := max(x.within[i], 0) // negative only in the last second of a retired statistic
+		spent := max(x.within[i], 0) // within is negative only in the last second of a retired statistic
 		m.InFlightTime += spent
 		late += x.late[i]
 		m.InFlightMaxUpper += sum
@@ -253,9 +255,9 @@ type position struct {
 	end    time.Duration // reading at the end of the bucket
 }
 
-// counted returns the line time at which an event with the stamp at counts. This is the start of the open bucket, or
-// the line time of the stamp if the stamp is after the open bucket. In the second case, counted also opens the bucket
-// of the stamp.
+// An event has the stamp at. counted returns the line time at which the event counts. This is the start of the open
+// bucket, or the line time of the stamp if the stamp is after the open bucket. In the second case, counted also opens
+// the bucket of the stamp.
 func (p *position) counted(at time.Duration) time.Duration {
 	if at >= p.end {
 		now := leap.Reading(at)
@@ -277,7 +279,7 @@ type subject struct {
 	position
 	calls   []flying
 	loans   []*loan
-	lent    int // loans that have become calls
+	lent    int // number of loans that have become calls
 	retired bool
 }
 
@@ -297,8 +299,8 @@ type loan struct {
 	stay            *stay
 }
 
-// counted returns the line time at which an event with the stamp at counts. If the statistic turns, counted first makes
-// calls of the loans whose buckets have begun.
+// An event has the stamp at. counted returns the line time at which the event counts. If the statistic turns, counted
+// first makes calls of the loans whose buckets have begun.
 func (s *subject) counted(at time.Duration) time.Duration {
 	end, from := s.end, s.open+s.length
 	when := s.position.counted(at)
@@ -338,7 +340,7 @@ func (s *subject) counted(at time.Duration) time.Duration {
 
 func (s *subject) record(e event) { s.events = append(s.events, e) }
 
-// entered records c as a call in flight. From the reading now on, c is also inside (see the type inside).
+// entered records c as a call in flight. The time in which c is inside (see the type inside) starts at the reading now.
 func (s *subject) entered(c flying, now time.Duration) {
 	c.inside = &inside{now, stillInside}
 	s.inside = append(s.inside, c.inside)
@@ -362,7 +364,7 @@ func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) 
 			s.SplitByCode()
 		}
 		o.list = append(o.list, &x.oracle)
-		x.position.counted(r.now) // the oracle starts in the bucket of now, too
+		x.position.counted(r.now) // like the statistic, the oracle starts in the open bucket
 		x.spells = newSpells(int64(x.open / time.Second))
 		return x
 	}
@@ -383,7 +385,8 @@ func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) 
 		case 0:
 			r.now += time.Duration(random.Int64N(int64(3 * time.Second)))
 		case 1:
-			r.now = r.now/length*length + length - time.Duration(random.IntN(2)) // to a boundary, or 1 ns before
+			// The end of the bucket, or 1 ns before it.
+			r.now = r.now/length*length + length - time.Duration(random.IntN(2))
 		case 2:
 			if random.IntN(10) == 0 {
 				r.now += time.Duration(random.Int64N(int64(150 * time.Second)))
@@ -462,7 +465,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 			s.more(rest(c.entered) - rest(to))
 			c.entered = to
 		}
-		code := node.Code(len(s.events) % 4 * 100) // every fourth call has no code
+		code := node.Code(len(s.events) % 4 * 100) // 0, 100, 200 or 300; 0 means that the call has no code
 		c.call.Exit(now, failed, code)
 		c.inside.to = at
 		e := event{
@@ -495,7 +498,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		bucket := s.open + time.Duration(random.IntN(4))*s.length
 		l, ok := s.Occupy(now, time.Duration(r.zero)*time.Second+bucket, n)
 		if ok != (bucket > s.open) {
-			panic("Occupy lends from a bucket that has begun, or not from a later one")
+			panic("Occupy lends from a bucket that has begun, or does not lend from a later bucket")
 		}
 		if ok {
 			s.loans = append(s.loans, &loan{Loan: l, bucket: bucket, entered: at, n: n})
@@ -506,7 +509,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		s.counted(at)
 		if random.IntN(2) == 0 {
 			if l.Cancel(now) == l.passed {
-				panic("Cancel succeeds after the bucket has begun, or fails before")
+				panic("Cancel succeeds after the bucket has begun, or fails before the bucket begins")
 			}
 			if !l.passed {
 				s.loans = slices.DeleteFunc(s.loans, func(x *loan) bool { return x == l })
@@ -515,7 +518,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		}
 		c, ok := l.Call(now, leap.Reading(l.entered))
 		if ok != l.passed {
-			panic("Call fails after the bucket has begun, or succeeds before")
+			panic("Call fails after the bucket has begun, or succeeds before the bucket begins")
 		}
 		if ok {
 			s.loans = slices.DeleteFunc(s.loans, func(x *loan) bool { return x == l })
@@ -527,7 +530,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		since := int64(s.open/time.Second) - 59
 		s.retired = s.Retire(leap.Reading(r.now), r.zero+since)
 		if used := s.counts(time.Duration(since)*time.Second, s.open+s.length); s.retired && used != (node.Counts{}) {
-			panic("a statistic was retired that was used")
+			panic("a statistic that is in use was retired")
 		}
 		if s.retired {
 			view.Remove(r.zero + since)
@@ -538,7 +541,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 	}
 }
 
-// checkTimesByCode compares the histograms by code with want, all response times by code.
+// checkTimesByCode compares the histograms in the parameter by with want, which contains all response times by code.
 func checkTimesByCode(t *testing.T, by *node.Codes, want map[node.Code][]time.Duration) {
 	t.Helper()
 	before, codes := -1, 0
@@ -587,7 +590,7 @@ type witness struct {
 	reported  time.Duration // highest call-seconds of all snapshots so far
 }
 
-// check compares all results of the view read with the oracles.
+// check compares all results of a view, the parameter read, with the oracles.
 func check(
 	t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subject, read *node.View,
 	buckets int, steps bool, w *witness,
@@ -603,8 +606,8 @@ func check(
 		}
 		s.counted(r.now)
 		if random.IntN(2) == 0 || steps && len(s.loans) > 0 {
-			// Without this call of Seal, a view first turns s to the start of the open second. Loans of the first
-			// bucket of this second then become calls.
+			// If s is not sealed here, the view turns s in two steps. The first step goes to the start of the open
+			// second. Loans of the first bucket of this second then become calls.
 			s.Seal(now)
 		}
 		open = max(open, s.open)
@@ -767,7 +770,7 @@ func check(
 		}
 		for _, l := range x.loans {
 			if l.passed {
-				age += r.now - l.bucket // the age counts from the bucket until Loan.Call returns the call
+				age += r.now - l.bucket // until Loan.Call returns the call, its age counts from the bucket
 			}
 		}
 	}
@@ -788,7 +791,7 @@ func check(
 	checkQuantile(t, h, 0.95, o.quantile(0.95, -1, end))
 	last, _ := read.Second(r.zero + present - 1)
 	peak := s.Peak
-	if random.IntN(4) == 0 { // only sometimes, because the computation is slow
+	if random.IntN(4) == 0 { // in one of four checks, because the oracle is slow
 		peak = 0
 		for i := present - 60; i < present; i++ {
 			peak = max(peak, o.second(i).PassPeak)
@@ -799,8 +802,9 @@ func check(
 	}
 }
 
-// checkDistributions compares three results with the oracles: the histogram of each second in [from, to), and the
-// histogram and the counts of all time before the second from. All histograms since from must be kept.
+// checkDistributions compares three results with the oracles: the histogram of each second in [from, to), the histogram
+// of all time before the second from, and the counts of this time. The view must have kept all histograms from the
+// second from on.
 func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *oracles) {
 	t.Helper()
 	hs := make([]node.Histogram, to-from)
@@ -851,7 +855,7 @@ func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duratio
 func TestAgainstOracle(t *testing.T) {
 	seeds := uint64(6) // FuzzAgainstOracle tries more
 	if testing.Short() {
-		seeds = 3 // fewer in short mode, because this test has a single goroutine
+		seeds = 3 // in short mode fewer, because a test with a single goroutine has no races to find
 	}
 	for seed := range seeds {
 		for _, buckets := range []int{1, 2, 10} {
@@ -867,7 +871,7 @@ func FuzzAgainstOracle(f *testing.F) {
 	f.Add(uint64(202), uint64(260), uint8('/'), uint8(0xf0), true) // a second whose first buckets are slewed
 	f.Add(uint64(1), uint64(2), uint8(4), uint8(3), true)
 	f.Add(uint64(47), uint64(33), uint8('X'), uint8('@'), false) // a call is resumed in the last nanosecond of a bucket
-	// A second is read that is older than the history, and older than the first second of a leaf.
+	// With this input, a reader asks for a second before the history and before the first second of a leaf.
 	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)
 	f.Fuzz(func(t *testing.T, a, b uint64, buckets, leaves uint8, steps bool) {
 		divisors := []int{1, 2, 4, 5, 10, 20}
@@ -883,11 +887,11 @@ func checkCells(t *testing.T, h *node.Histogram) {
 		sum += n
 	}
 	if sum != h.Count() {
-		t.Fatalf("native buckets with %d of %d response times", sum, h.Count())
+		t.Fatalf("native buckets hold %d of %d response times", sum, h.Count())
 	}
 	for bound, n := range h.Classic() {
 		if n < last || n > h.Count() {
-			t.Fatalf("classic bucket %v with %d of %d response times, after one with %d", bound, n, h.Count(), last)
+			t.Fatalf("classic bucket %v with %d of %d response times, after a bucket with %d", bound, n, h.Count(), last)
 		}
 		last = n
 	}

@@ -11,7 +11,7 @@ import (
 
 // The oracle keeps the passes of every bucket. A quota must admit a call if and only if the call fits into every window
 // that contains the bucket of the call. The quota must lend from the first bucket that can lend enough passes. No
-// window may contain more passes than the count.
+// window may contain more passes than the count of the quota.
 func TestQuotaAgainstOracle(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 9))
@@ -79,7 +79,7 @@ func TestQuotaAgainstOracle(t *testing.T) {
 					passes[b]--
 				}
 			case 4:
-				if random.IntN(20) == 0 { // passes without a call of CanPass
+				if random.IntN(20) == 0 { // Pass is called without CanPass
 					q.Pass(at(now), n)
 					passes[now] += n
 					forced = true

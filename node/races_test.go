@@ -68,10 +68,11 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	config := newContended(t, &now).first.config
 	var s *Statistic
 	var call Call
-	// lead is the delay of Enter, or of Retire if negative. It is adjusted so that each of the two wins half of the
-	// rounds.
+	// If lead is positive, it delays Enter. If lead is negative, it delays Retire. After each round, the test changes
+	// lead so that Enter and Retire each win about half of the rounds.
 	var lead int
-	var round, done atomic.Int64 // last round that began, and last round in which Enter has returned
+	var round atomic.Int64 // latest round that has begun
+	var done atomic.Int64  // latest round in which Enter has returned
 	wait := func(counter *atomic.Int64, until int64) {
 		for spins := 0; counter.Load() < until; spins++ {
 			if spins > 10_000 { // the other goroutine may need this processor
@@ -150,20 +151,20 @@ func TestViewReadsAllLeavesInOneBucket(t *testing.T) {
 		again := 0
 		v.readInOneBucket(leap.Reading(now), func() { buckets, again = nil, again+1 }, func(s *Statistic) {
 			buckets = append(buckets, s.start)
-			if s == a && again <= turns { // another reader turns the next leaf
+			if s == a && again <= turns { // another reader turns the leaf b
 				now += 500 * time.Millisecond
 				b.Seal(leap.Reading(now))
 			}
 		})
 		if again != turns+1 || len(buckets) != 2 || buckets[0] != buckets[1] {
-			t.Errorf("%d turns: buckets %v after %d attempts, want the same one after %d",
+			t.Errorf("%d turns: buckets %v after %d attempts, want two equal buckets after %d",
 				turns, buckets, again, turns+1)
 		}
 	}
 }
 
-// Of several equal slides, the cache of the peak keeps the latest one. If it kept the first one, a statistic with a
-// steady rate would read the records of a minute again in every second with a snapshot.
+// Of several equal slides, the cache of the peak keeps the latest one. If the cache kept the earliest one, snapshots of
+// a statistic with a steady rate would be slow: in every second, a snapshot would read the records of a minute again.
 func TestLatestOfEqualPeaksIsKept(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)
@@ -178,7 +179,7 @@ func TestLatestOfEqualPeaksIsKept(t *testing.T) {
 	}
 }
 
-// removeHeld holds the lock of s, a retired leaf, and starts n goroutines that remove s from v. It runs event while
+// removeHeld holds the lock of the retired leaf s, and starts n goroutines that remove s from v. It runs event while
 // these goroutines wait for the lock.
 func removeHeld(v *View, s *Statistic, since int64, n int, event func()) {
 	var wg sync.WaitGroup

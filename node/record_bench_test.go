@@ -10,7 +10,7 @@ import (
 )
 
 // busy returns a rig whose statistic has 100 calls in each of the given number of seconds. It also returns the time
-// that sealing these seconds took. Response times are around 20 ms.
+// that it took to seal these seconds. Response times are around 20 ms.
 func busy(tb testing.TB, seconds int) (r *rig, sealing time.Duration) {
 	r = newRig(tb, node.Options{})
 	random := rand.New(rand.NewPCG(3, 4))

@@ -23,8 +23,8 @@ func roundTrip(t *testing.T, l *layout, rec record, slides []int64, h *cells[uin
 		cells = s.packCells(nil, &rec)
 	}
 	for _, behind := range []int{spare, spare + 5} {
-		// The bytes after a record must not change the result. among returns a copy of b with other bytes after its
-		// end.
+		// The bytes after a record must not change the result. among copies b into a longer array and fills the bytes
+		// after b.
 		among := func(b []byte) []byte {
 			return append(append(make([]byte, 0, len(b)+behind), b...), slices.Repeat([]byte{0xa5}, behind)...)[:len(b)]
 		}
@@ -101,7 +101,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// For each Rice parameter, a number that was written with it is read unchanged.
+// The test writes each number with each Rice parameter, and reads the number back unchanged.
 func TestNumbersRoundTrip(t *testing.T) {
 	numbers := []uint64{0, math.MaxUint64, math.MaxInt64}
 	for n := range 64 {

@@ -12,8 +12,8 @@ import (
 )
 
 // The rings of Sentinel, in Java and in Go, have defects that lose or blur counts. This file has a test for each of
-// these defects. The comment of the test describes the defect in Sentinel. Other tests are for defects of earlier
-// versions of this package.
+// these defects. The comment of each test describes the defect in Sentinel. The file also has tests for defects of
+// earlier versions of this package; their comments name these versions.
 
 // Sentinel publishes the new start of a bucket before it clears the counters of the bucket. Readers then take old
 // counts for current ones, and counts of concurrent writers are lost. In this package, a slot that is used again is
@@ -61,9 +61,9 @@ func TestRegressionConcurrentWritersAtABoundary(t *testing.T) {
 	}
 }
 
-// A writer of Sentinel keeps a pointer to its bucket while the ring turns, and may add to a newer bucket in the same
-// slot. A writer of Sentinel with an older time adds to a bucket that is thrown away. In this package, the events of
-// both writers count in the open second.
+// In Sentinel, a writer keeps a pointer to its bucket while the ring turns, and may add to a newer bucket in the same
+// slot. A writer with an older time adds to a bucket that is thrown away. In this package, the events of both writers
+// count in the open second.
 func TestRegressionLateWriterCountsInTheOpenSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	late := r.Enter(100*ms, 1)
@@ -122,8 +122,9 @@ func TestRegressionThePartialBucketDoesNotBlurTheLastSecond(t *testing.T) {
 	}
 }
 
-// If the clock is set back, Sentinel loses all events until the clock has caught up. Java writes them into buckets that
-// are not read, and Go logs an error for each event. Java also counts future buckets as current ones.
+// If the clock is set back, Sentinel loses all events until the clock has caught up. Sentinel for Java writes these
+// events into buckets that nobody reads, and counts future buckets as current ones. Sentinel for Go logs an error for
+// each event.
 func TestRegressionClockSetBack(t *testing.T) {
 	for _, back := range []time.Duration{
 		10 * ms, 900 * ms, 2 * time.Second, 4 * time.Minute, time.Hour, 20000 * time.Hour,
@@ -158,7 +159,7 @@ func TestRegressionClockSetBack(t *testing.T) {
 }
 
 // If the clock jumps forward, or the machine was suspended, all buckets of Sentinel are old. In this package, the jump
-// skips names and no seconds: earlier seconds stay readable, and the window is unchanged.
+// skips names of seconds, but no time: earlier seconds stay readable, and the window is unchanged.
 func TestRegressionClockSetForward(t *testing.T) {
 	for _, forward := range []time.Duration{900 * ms, 2 * time.Second, time.Hour, 100000 * time.Hour} {
 		r := newRig(t, node.Options{})
@@ -191,7 +192,7 @@ func TestRegressionClockSetForward(t *testing.T) {
 }
 
 // Sentinel updates the shortest response time and the maximum in flight in two steps: it compares, and then stores.
-// Another goroutine may store a better value between the two steps, which is then overwritten.
+// Between the two steps, another goroutine may store a better value. The second step then overwrites this value.
 func TestRegressionExtremesAreExact(t *testing.T) {
 	r := newRig(t, node.Options{})
 	const goroutines, each = 8, 5000
@@ -240,7 +241,7 @@ func TestRegressionIdleReadingsAreZero(t *testing.T) {
 	}
 }
 
-// Sentinel adds the rt of a batch once, but counts its success n times. This lowers averages.
+// For a batch of n calls, Sentinel adds the rt once, but counts n successes. The average rt is then too low.
 func TestRegressionBatchCountsNTimes(t *testing.T) {
 	r := newRig(t, node.Options{})
 	batch := r.Enter(0, 2)
@@ -268,7 +269,8 @@ func TestRegressionMaxComplete(t *testing.T) {
 	}
 }
 
-// A borrowed pass before 1970 must count in the second of its bucket. In an earlier version of this package it did not.
+// A borrowed pass before 1970 must count in the second of its bucket. In an earlier version of this package, such a
+// pass did not count there.
 func TestRegressionALoanBefore1970(t *testing.T) {
 	past := time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := time.Duration(0)
@@ -315,7 +317,7 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 			600 * ms, 5 * time.Minute, time.Hour, 1 << 62, math.MaxInt64 - 10*time.Second,
 		} {
 			r := newRig(t, node.Options{})
-			other := node.New(r.config, 0) // never gets a reading ahead of the clock
+			other := node.New(r.config, 0) // the leaf other never gets a reading ahead of the clock
 			r.view.Add(other)
 			passes := int64(2)
 			if name == "Enter" {
@@ -329,7 +331,7 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 				if got := r.Window(now).Pass; got != passes {
 					t.Fatalf("%s %v ahead: the window at %v holds %d passes, want %d", name, ahead, now, got, passes)
 				}
-				if got := r.Window(now + 900*ms).Pass; got != 0 { // the passes were in the first half
+				if got := r.Window(now + 900*ms).Pass; got != 0 { // all passes were in the first half of the second
 					t.Fatalf("%s %v ahead: the window at %v holds %d passes", name, ahead, now+900*ms, got)
 				}
 				if m := r.second(t, i); m.Pass != passes || m.Complete != 1 {
@@ -346,7 +348,7 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 // detector, few windows are wrong.
 func TestRegressionMinuteDuringReadsOfSeconds(t *testing.T) {
 	r := newRig(t, node.Options{})
-	const seconds, minute = 200, 59 // the minute window also has the open second, which is idle
+	const seconds, minute = 200, 59 // the minute window covers 59 sealed seconds and the open one, which is idle
 	for i := range time.Duration(seconds) {
 		r.call(i*time.Second, ms, false)
 	}

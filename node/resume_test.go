@@ -7,7 +7,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A call that passed in an earlier process is in flight and completes in this one, without a pass.
+// A resumed call passed in an earlier process. In this process, the call is in flight and completes, but counts no
+// pass.
 func TestResume(t *testing.T) {
 	r := newRig(t, node.Options{})
 	first, batch := r.Resume(100*ms, 1), r.Resume(200*ms, 3)

@@ -12,8 +12,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Only an idle statistic can be retired: it has no call in flight and no loan, and has recorded nothing since the given
-// second.
+// Only an idle statistic can be retired. A statistic is idle if it has no call in flight and no loan, and has recorded
+// nothing since the given second.
 func TestRetireOnlyIdleStatistics(t *testing.T) {
 	const now = 100 * time.Second
 	for name, tc := range map[string]struct {
@@ -50,7 +50,7 @@ func TestRetireOnlyIdleStatistics(t *testing.T) {
 	}
 	r := newRig(t, node.Options{})
 	if r.Retire(ms, r.zero) {
-		t.Error("retired in its first second")
+		t.Error("the statistic was retired in its first second")
 	}
 }
 
@@ -60,7 +60,7 @@ func TestRetiredRecordsNothing(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(ms, ms, true)
 	if !r.Retire(100*time.Second, r.zero+40) || r.Retire(100*time.Second, r.zero+40) {
-		t.Fatal("not retired, or twice")
+		t.Fatal("not retired, or retired twice")
 	}
 	r.Seal(math.MaxInt64) // a retired statistic does not turn
 	before := r.Snapshot(100*time.Second, nil)
@@ -95,8 +95,8 @@ func TestRetiredRecordsNothing(t *testing.T) {
 	}
 }
 
-// A leaf is added to a view that has already read a second. The leaf counts in a later second, even if the stamp of its
-// first event is in the second that was read.
+// A view has already read a second when a leaf is added to it. The leaf counts in a later second, even if the stamp of
+// its first event is in the second that the view has read.
 func TestALateLeafDoesNotReopenASealedSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v := node.NewView(r.config, 0)
@@ -169,7 +169,8 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 			t.Errorf("%s: %v of %d, want %v", when, got, s.Total.Complete, want)
 		}
 		checkTimesByCode(t, &by, map[node.Code][]time.Duration{
-			0: {ms}, 404: slices.Repeat([]time.Duration{ms}, 5), // busy does not split by code
+			// Only the leaf idle splits by code, the leaf busy does not.
+			0: {ms}, 404: slices.Repeat([]time.Duration{ms}, 5),
 		})
 	}
 	check("at first", v)

@@ -49,7 +49,7 @@ func newRig(t testing.TB, o node.Options) *rig {
 
 func (r *rig) clock() time.Duration { return max(r.now, time.Duration(r.latest.Load())) }
 
-// at moves the clock to the reading now, unless the clock is already later.
+// If the clock is before the reading now, at moves the clock to this reading.
 func (r *rig) at(now time.Duration) leap.Reading {
 	for {
 		latest := r.latest.Load()
@@ -59,7 +59,7 @@ func (r *rig) at(now time.Duration) leap.Reading {
 	}
 }
 
-// open moves the clock to the reading now, and returns the second that is then open.
+// open moves the clock to the reading now, and returns the second that contains this reading.
 func (r *rig) open(now time.Duration) leap.Second { return r.line.At(r.at(now)) }
 
 // call is a node.Call of a rig. Its Exit also moves the clock of the rig.
@@ -112,20 +112,20 @@ func (r *rig) Sum(from, to int64) (node.Counts, bool) { return r.view.Sum(from, 
 
 func (r *rig) Histogram(from, to int64, h *node.Histogram) bool { return r.view.Histogram(from, to, h) }
 
-// call records a whole call, from its entry at the reading at to its exit after the response time rt.
+// call records a whole call. The parameter at is the reading of the entry, and rt is the response time.
 func (r *rig) call(at, rt time.Duration, failed bool) {
 	c := r.Enter(at, 1)
 	c.Exit(at+rt, failed, 0)
 }
 
-// pass records the entries of n calls that never end, at the reading at.
+// pass records the entries of n calls. The parameter at is the reading of all entries. The calls never end.
 func (r *rig) pass(at time.Duration, n int) {
 	for range n {
 		r.Enter(at, 1)
 	}
 }
 
-// second returns the record of the sealed second that starts at the reading of i seconds.
+// second returns the record of the sealed second i. Second 0 starts at reading 0.
 func (r *rig) second(t testing.TB, i int64) node.MetricNode {
 	t.Helper()
 	m, ok := r.Second(r.zero + i)

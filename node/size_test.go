@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// The fields that every call uses must start at cache lines, and the structs that contain them must fill whole cache
-// lines. On 32-bit platforms they do not, and calls are only slower.
+// The fields that every call uses must start at cache lines, and the structs that contain these fields must fill whole
+// cache lines. On 32-bit platforms, they need not: calls are only slower.
 func TestHotFieldsStartAtCacheLines(t *testing.T) {
 	var s Statistic
 	var a paddedStripe
@@ -29,7 +29,7 @@ func TestHotFieldsStartAtCacheLines(t *testing.T) {
 }
 
 // Every call reads the set of stripes. If the set shares a cache line with memory to which a goroutine writes, calls of
-// two goroutines take twice as long. An earlier version of the set shared a line in one process of three.
+// two goroutines take twice as long. In an earlier version, this happened in one of three processes.
 func TestStripesShareNoCacheLines(t *testing.T) {
 	var now time.Duration
 	for range 100 {

@@ -7,7 +7,7 @@ import "time"
 type spells struct {
 	stays  map[*stay]bool
 	within map[int64]time.Duration // call-seconds of each second
-	late   map[int64]time.Duration // the part of within that late entries and slewing added
+	late   map[int64]time.Duration // call-seconds from late entries and slewing, a part of within
 	second int64                   // the open second
 	total  time.Duration
 }
@@ -33,7 +33,8 @@ func (s *spells) add(second int64, d time.Duration) {
 // more adds call-seconds to the open second.
 func (s *spells) more(d time.Duration) { s.add(s.second, d) }
 
-// came adds a call whose entry has the stamp at. The open bucket starts at the reading start.
+// came adds a call. The parameter at is the stamp of its entry, and start is the reading at which the open bucket
+// starts.
 func (s *spells) came(at, start time.Duration) *stay {
 	x := &stay{until: at}
 	s.stays[x] = true
@@ -41,18 +42,19 @@ func (s *spells) came(at, start time.Duration) *stay {
 	return x
 }
 
-// went removes x, a call whose exit has the stamp at.
+// went removes the call x. The parameter at is the stamp of its exit.
 func (s *spells) went(x *stay, at time.Duration) {
 	s.more(at - x.until)
 	delete(s.stays, x)
 }
 
-// pass turns from one bucket to a later one. The earlier bucket ends at the reading end, in line time from. The later
-// bucket begins at the reading begin, in line time to.
+// pass turns from one bucket to a later one. The parameters end and from are the end of the earlier bucket, as a
+// reading and as a line time. The parameters begin and to are the begin of the later bucket, as a reading and as a line
+// time.
 //
-// The second of the later bucket also gets two corrections. The first correction is the difference between the time on
-// the clock and the line time that passed between the buckets. The second correction applies if the earlier second ends
-// with negative call-seconds: the negative rest is carried over.
+// The second of the later bucket also gets two corrections. The first correction is the time between the two readings,
+// minus the time between the two line times. The second correction applies if the earlier second would have negative
+// call-seconds. The earlier second then has 0, and the negative rest is added to the second of the later bucket.
 func (s *spells) pass(end, from, begin, to time.Duration) {
 	next := int64(to / time.Second)
 	for x := range s.stays {
@@ -73,7 +75,7 @@ func (s *spells) pass(end, from, begin, to time.Duration) {
 	}
 }
 
-// until returns all call-seconds up to the reading now.
+// until returns the call-seconds of all seconds up to the reading now.
 func (s *spells) until(now time.Duration) time.Duration {
 	sum := s.total
 	for x := range s.stays {

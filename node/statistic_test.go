@@ -62,7 +62,7 @@ func TestWindowAndMinute(t *testing.T) {
 		{30 * time.Second, 100, 112},
 		{30499 * ms, 100, 112},
 		{30999 * ms, 100, 112},
-		{31 * time.Second, 0, 112}, // a bucket that is exactly one span old is not in the window
+		{31 * time.Second, 0, 112}, // the bucket that starts at 30 s is exactly 1 s old, so it is out of the window
 		{59999 * ms, 0, 112},
 		{60 * time.Second, 0, 100},
 		{89999 * ms, 0, 100},
@@ -146,7 +146,8 @@ func TestPeakShowsABurstAcrossABoundary(t *testing.T) {
 		r.pass(5050*ms, 60)
 		r.Seal(8 * time.Second)
 		for i, want := range map[int64]int64{3: 0, 4: 60, 5: 120, 6: 0, 7: 0} {
-			// The 60 passes of second 5 are in its first bucket, which no slide that ends in second 6 contains.
+			// The 60 passes of second 5 are in the first bucket of this second. No slide of second 6 contains this
+			// bucket.
 			if got := r.second(t, i).PassPeak; got != want {
 				t.Errorf("%d buckets: peak of second %d is %d, want %d", buckets, i, got, want)
 			}
@@ -205,8 +206,8 @@ func TestExitTwiceCountsOnce(t *testing.T) {
 	}
 }
 
-// If an event has a stamp before a boundary and is recorded after the second before the boundary was read, the event
-// counts in the open second.
+// A reader has read a sealed second. Events with stamps in this second are recorded afterwards. They count in the open
+// second.
 func TestSealedSecondsDoNotChange(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(900*ms, 50*ms, false)

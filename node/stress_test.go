@@ -12,7 +12,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-var hammer = flag.Duration("hammer", 0, "duration of the conservation hammer; if 0, some hundred seconds of its clock")
+var hammer = flag.Duration("hammer", 0, "duration of TestNothingIsLostAcrossTurns; if 0, some hundred seconds of the test's clock")
 
 // TestNothingIsLostAcrossTurns checks under stress that no count is lost or counted twice. More writers than processors
 // write at full speed, and the scheduler may preempt them anywhere. The clock turns a bucket every few microseconds,
@@ -24,8 +24,10 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	if testing.Short() {
 		turns = 60
 	}
-	const rt = 3 * ms // every call takes this time and fails, so the test would see half a completion
-	const codes = 5   // no call has code 0, so the test would see a completion without its code
+	// Every call takes the time rt, fails, and has a code other than 0. A reader that saw only a part of a completion
+	// would therefore find numbers that do not match.
+	const rt = 3 * ms
+	const codes = 5
 	var clock, stepped atomic.Int64
 	line := leap.NewTimeline(leap.Clock{
 		Mono: func() time.Duration { return time.Duration(clock.Load()) },
@@ -123,7 +125,8 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	}
 	begin := time.Now()
 	for next < first+turns || time.Since(begin) < *hammer {
-		switch next % 128 { // skip an hour of names, or let names lead the wall clock; all names stay unique
+		// A step forward skips an hour of names. A step back lets names lead the wall clock. All names stay unique.
+		switch next % 128 {
 		case 40:
 			stepped.Add(int64(time.Hour))
 		case 90:

@@ -10,13 +10,15 @@ import (
 
 // Each test in this file checks for a fault that would be easy to make in this design.
 
-// contend runs goroutines that contend for the statistic of r until it has several stripes. All calls have the stamp
-// at. contend returns the number of calls.
+// contend runs goroutines that contend for the statistic of r until the statistic has at least three stripes. The
+// parameter at is the stamp of all calls. contend returns the number of calls.
 func contend(t *testing.T, r *rig, at time.Duration) (passes int64) {
 	t.Helper()
 	const goroutines, each = 8, 20_000
 	for r.Stripes() < 3 {
-		if passes > 20_000_000 { // one processor has no contention; stop before 67 million entries
+		// With one processor there is no contention. Stripes are then added before 67 million entries in one bucket,
+		// the limit of a stripe.
+		if passes > 20_000_000 {
 			r.Grow()
 		}
 		var wg sync.WaitGroup
@@ -51,7 +53,7 @@ func TestTrapPeaksOfStripesDoNotMerge(t *testing.T) {
 	}
 	r.Seal(9 * time.Second)
 	// The eight times are 5.0, 5.3, 5.6 and 5.9 s, and 6.2, 6.5, 6.8 and 7.1 s. A sliding second contains at most four
-	// of these times.
+	// of these times. At each time there are 8 * 100 passes, so the peak is 4 * 800 = 3200.
 	for i, want := range map[int64]int64{4: 0, 5: 3200, 6: 3200, 7: 3200} {
 		if got := r.second(t, i).PassPeak; got != want {
 			t.Errorf("peak of second %d is %d, want %d", i, got, want)
@@ -91,7 +93,7 @@ func TestTrapANewStripeBeginsInTheOpenBucket(t *testing.T) {
 
 // A call must exit by the stripe by which it entered, even if another goroutine ends the call. Otherwise the number of
 // calls in flight of one stripe would grow without limit, the number of another stripe would fall, and the maxima of
-// both would be meaningless.
+// both stripes would be meaningless.
 func TestTrapACallLeavesByTheStripeItEnteredBy(t *testing.T) {
 	r := newRig(t, node.Options{})
 	contend(t, r, 0)
