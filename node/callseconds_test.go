@@ -37,7 +37,7 @@ func TestSecondsAddUpToResponseTimes(t *testing.T) {
 		for i := range 20_000 {
 			at += time.Duration(random.ExpFloat64() * float64(7*ms))
 			switch {
-			case random.IntN(100) == 0 && i < 19_000: // the time becomes a multiple of 0.5 s, 1 ns less or more
+			case random.IntN(100) == 0 && i < 19_000: // a multiple of 500 ms, or 1 ns before or after this multiple
 				at = at/(500*ms)*(500*ms) + 500*ms + time.Duration(random.IntN(3)-1)
 			case random.IntN(1000) == 0:
 				at += 5 * time.Second
@@ -394,7 +394,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 		case 20:
 			stepped.Add(int64(time.Hour))
 		case 40:
-			stepped.Add(int64(300*ms) * (next/64%2*2 - 1)) // slewed by 1 %, 300 ms take 30 seconds
+			stepped.Add(int64(300*ms) * (next/64%2*2 - 1)) // the timeline slews by 1 %, so 300 ms take 30 s
 		}
 		for range 7 {
 			clock.Add(int64(43*ms) + 1001) // successive readings have different positions within a tick

@@ -29,8 +29,8 @@ func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Hi
 	}
 }
 
-// interesting returns response times that equal the bound of a bucket, that differ from a bound by 1 ns, and many
-// others.
+// interesting returns response times that equal a bucket bound or differ from it by 1 ns, and many other response
+// times.
 func interesting(bounds []time.Duration) []time.Duration {
 	rts := []time.Duration{0, 1, 2, 3, 4, 5, 7, 8, 9, math.MaxInt64, math.MaxInt64 - 1}
 	for i := -240; i < 265; i++ {

@@ -62,8 +62,8 @@ func TestMaxInFlightOfSeveralLeavesIsALowerBound(t *testing.T) {
 	}
 }
 
-// Only one call at a time is in flight. A late entry, a lengthened second, or rounding nevertheless raises the average
-// that InFlightMax uses above 1. InFlightMax must still be 1.
+// Only one call at a time is in flight, so InFlightMax must be 1. InFlightMax is computed from the average in flight,
+// too. A late entry, a lengthened second, or rounding raises this average above 1.
 func TestMaxInFlightNeverExceedsTheTruth(t *testing.T) {
 	for name, calls := range map[string]func(r *rig, s *node.Statistic){
 		"late": func(r *rig, s *node.Statistic) {

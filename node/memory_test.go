@@ -53,7 +53,7 @@ func TestMemoryOfABusyStatistic(t *testing.T) {
 		{200, 20 * ms, 13568},
 	} {
 		r := newRig(t, node.Options{})
-		// 256 bytes on 64-bit platforms.
+		// A statistic takes 256 bytes on 64-bit platforms.
 		if m := r.Memory(); m.Seconds+m.Histograms != 0 || m.Statistic < 200 || m.Statistic > 256 {
 			t.Errorf("an unused statistic takes %+v", m)
 		}

@@ -255,12 +255,12 @@ type position struct {
 	end    time.Duration // reading at the end of the bucket
 }
 
-// An event has the stamp at. counted returns the line time at which the event counts. This is the start of the open
-// bucket, or the line time of the stamp if the stamp is after the open bucket. In the second case, counted also opens
-// the bucket of the stamp.
-func (p *position) counted(at time.Duration) time.Duration {
-	if at >= p.end {
-		now := leap.Reading(at)
+// counted returns the line time at which an event with the given stamp counts. This is the start of the open bucket, or
+// the line time of the stamp if the stamp is after the open bucket. In the second case, counted also opens the bucket
+// of the stamp.
+func (p *position) counted(stamp time.Duration) time.Duration {
+	if stamp >= p.end {
+		now := leap.Reading(stamp)
 		second := p.r.line.At(now)
 		base := time.Duration(p.r.zero) * time.Second
 		line := second.LineTime(now) - base
@@ -299,11 +299,11 @@ type loan struct {
 	stay            *stay
 }
 
-// An event has the stamp at. counted returns the line time at which the event counts. If the statistic turns, counted
-// first makes calls of the loans whose buckets have begun.
-func (s *subject) counted(at time.Duration) time.Duration {
+// counted returns the line time at which an event with the given stamp counts. If the statistic turns, counted first
+// makes calls of the loans whose buckets have begun.
+func (s *subject) counted(stamp time.Duration) time.Duration {
 	end, from := s.end, s.open+s.length
-	when := s.position.counted(at)
+	when := s.position.counted(stamp)
 	if s.end == end {
 		return when
 	}
@@ -385,7 +385,7 @@ func schedule(t *testing.T, random *rand.Rand, buckets, leaves int, steps bool) 
 		case 0:
 			r.now += time.Duration(random.Int64N(int64(3 * time.Second)))
 		case 1:
-			// The end of the bucket, or 1 ns before it.
+			// Move the clock to the end of the bucket, or to 1 ns before this end.
 			r.now = r.now/length*length + length - time.Duration(random.IntN(2))
 		case 2:
 			if random.IntN(10) == 0 {
@@ -530,7 +530,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		since := int64(s.open/time.Second) - 59
 		s.retired = s.Retire(leap.Reading(r.now), r.zero+since)
 		if used := s.counts(time.Duration(since)*time.Second, s.open+s.length); s.retired && used != (node.Counts{}) {
-			panic("a statistic that is in use was retired")
+			panic("a statistic with recent events was retired")
 		}
 		if s.retired {
 			view.Remove(r.zero + since)
@@ -606,8 +606,8 @@ func check(
 		}
 		s.counted(r.now)
 		if random.IntN(2) == 0 || steps && len(s.loans) > 0 {
-			// If s is not sealed here, the view turns s in two steps. The first step goes to the start of the open
-			// second. Loans of the first bucket of this second then become calls.
+			// If s is not sealed here, the view turns s in two steps. The first step turns s to the start of the open
+			// second. In this step, loans of the first bucket of this second become calls.
 			s.Seal(now)
 		}
 		open = max(open, s.open)
@@ -770,7 +770,7 @@ func check(
 		}
 		for _, l := range x.loans {
 			if l.passed {
-				age += r.now - l.bucket // until Loan.Call returns the call, its age counts from the bucket
+				age += r.now - l.bucket // before Loan.Call returns the call, its age starts with the bucket
 			}
 		}
 	}
@@ -791,7 +791,7 @@ func check(
 	checkQuantile(t, h, 0.95, o.quantile(0.95, -1, end))
 	last, _ := read.Second(r.zero + present - 1)
 	peak := s.Peak
-	if random.IntN(4) == 0 { // in one of four checks, because the oracle is slow
+	if random.IntN(4) == 0 { // the oracle is slow, so it checks about one of four peaks
 		peak = 0
 		for i := present - 60; i < present; i++ {
 			peak = max(peak, o.second(i).PassPeak)
@@ -855,7 +855,7 @@ func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duratio
 func TestAgainstOracle(t *testing.T) {
 	seeds := uint64(6) // FuzzAgainstOracle tries more
 	if testing.Short() {
-		seeds = 3 // in short mode fewer, because a test with a single goroutine has no races to find
+		seeds = 3 // short mode is for the race detector, and a test with one goroutine has no races
 	}
 	for seed := range seeds {
 		for _, buckets := range []int{1, 2, 10} {
@@ -891,7 +891,7 @@ func checkCells(t *testing.T, h *node.Histogram) {
 	}
 	for bound, n := range h.Classic() {
 		if n < last || n > h.Count() {
-			t.Fatalf("classic bucket %v with %d of %d response times, after a bucket with %d", bound, n, h.Count(), last)
+			t.Fatalf("classic bucket %v holds %d of %d response times, its predecessor %d", bound, n, h.Count(), last)
 		}
 		last = n
 	}

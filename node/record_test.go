@@ -23,8 +23,8 @@ func roundTrip(t *testing.T, l *layout, rec record, slides []int64, h *cells[uin
 		cells = s.packCells(nil, &rec)
 	}
 	for _, behind := range []int{spare, spare + 5} {
-		// The bytes after a record must not change the result. among copies b into a longer array and fills the bytes
-		// after b.
+		// The bytes after a record must not change the result. among copies b into a longer array, and sets the bytes
+		// after b to 0xa5.
 		among := func(b []byte) []byte {
 			return append(append(make([]byte, 0, len(b)+behind), b...), slices.Repeat([]byte{0xa5}, behind)...)[:len(b)]
 		}

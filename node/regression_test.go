@@ -13,7 +13,7 @@ import (
 
 // The rings of Sentinel, in Java and in Go, have defects that lose or blur counts. This file has a test for each of
 // these defects. The comment of each test describes the defect in Sentinel. The file also has tests for defects of
-// earlier versions of this package; their comments name these versions.
+// earlier versions of this package. The comments of these tests say so.
 
 // Sentinel publishes the new start of a bucket before it clears the counters of the bucket. Readers then take old
 // counts for current ones, and counts of concurrent writers are lost. In this package, a slot that is used again is
@@ -158,8 +158,8 @@ func TestRegressionClockSetBack(t *testing.T) {
 	}
 }
 
-// If the clock jumps forward, or the machine was suspended, all buckets of Sentinel are old. In this package, the jump
-// skips names of seconds, but no time: earlier seconds stay readable, and the window is unchanged.
+// If the clock jumps forward, or the machine was suspended, all buckets of Sentinel are too old for the window. In this
+// package, the jump skips names of seconds, but no time: earlier seconds stay readable, and the window is unchanged.
 func TestRegressionClockSetForward(t *testing.T) {
 	for _, forward := range []time.Duration{900 * ms, 2 * time.Second, time.Hour, 100000 * time.Hour} {
 		r := newRig(t, node.Options{})

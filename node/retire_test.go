@@ -169,7 +169,7 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 			t.Errorf("%s: %v of %d, want %v", when, got, s.Total.Complete, want)
 		}
 		checkTimesByCode(t, &by, map[node.Code][]time.Duration{
-			// Only the leaf idle splits by code, the leaf busy does not.
+			// The test has called SplitByCode for the idle leaf, but not for the busy one.
 			0: {ms}, 404: slices.Repeat([]time.Duration{ms}, 5),
 		})
 	}

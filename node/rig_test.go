@@ -49,7 +49,7 @@ func newRig(t testing.TB, o node.Options) *rig {
 
 func (r *rig) clock() time.Duration { return max(r.now, time.Duration(r.latest.Load())) }
 
-// If the clock is before the reading now, at moves the clock to this reading.
+// The method at returns now as a leap.Reading. If the clock is before this reading, at first moves the clock to it.
 func (r *rig) at(now time.Duration) leap.Reading {
 	for {
 		latest := r.latest.Load()

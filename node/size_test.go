@@ -9,7 +9,7 @@ import (
 )
 
 // The fields that every call uses must start at cache lines, and the structs that contain these fields must fill whole
-// cache lines. On 32-bit platforms, they need not: calls are only slower.
+// cache lines. On 32-bit platforms, the fields do not start at cache lines, which only makes calls slower.
 func TestHotFieldsStartAtCacheLines(t *testing.T) {
 	var s Statistic
 	var a paddedStripe

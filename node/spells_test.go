@@ -7,12 +7,13 @@ import "time"
 type spells struct {
 	stays  map[*stay]bool
 	within map[int64]time.Duration // call-seconds of each second
-	late   map[int64]time.Duration // call-seconds from late entries and slewing, a part of within
+	late   map[int64]time.Duration // the part of within that comes from late entries and slewing
 	second int64                   // the open second
 	total  time.Duration
 }
 
-// stay is a call in flight. spells has already counted the time of this call up to the reading until.
+// stay is a call in flight. The field until is the reading up to which spells has already counted the time of this
+// call.
 type stay struct{ until time.Duration }
 
 func newSpells(second int64) spells {
@@ -49,7 +50,7 @@ func (s *spells) went(x *stay, at time.Duration) {
 }
 
 // pass turns from one bucket to a later one. The parameters end and from are the end of the earlier bucket, as a
-// reading and as a line time. The parameters begin and to are the begin of the later bucket, as a reading and as a line
+// reading and as a line time. The parameters begin and to are the start of the later bucket, as a reading and as a line
 // time.
 //
 // The second of the later bucket also gets two corrections. The first correction is the time between the two readings,

@@ -12,7 +12,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-var hammer = flag.Duration("hammer", 0, "duration of TestNothingIsLostAcrossTurns; if 0, some hundred seconds of the test's clock")
+var hammer = flag.Duration("hammer", 0, "duration of the stress test; if 0, some hundred seconds of its own clock")
 
 // TestNothingIsLostAcrossTurns checks under stress that no count is lost or counted twice. More writers than processors
 // write at full speed, and the scheduler may preempt them anywhere. The clock turns a bucket every few microseconds,
@@ -73,7 +73,7 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 		}
 	}
 	first := line.At(0).Index
-	records := map[int64]node.MetricNode{} // the records of the last seconds
+	records := map[int64]node.MetricNode{} // the records of the latest seconds
 	var sum node.Counts
 	next := first
 	var by node.Codes

@@ -157,7 +157,7 @@ func TestTrapOlderReading(t *testing.T) {
 func TestTrapReplacedSecondsAreNotIdle(t *testing.T) {
 	const minute = int64(node.Minute / time.Second)
 	r := newRig(t, node.Options{})
-	open := r.Enter(0, 1) // in flight all the time, so seconds without passes have a record, too
+	open := r.Enter(0, 1) // this call is always in flight, so seconds without passes have a record, too
 	for i := range 2 * minute {
 		if i%3 == 0 {
 			r.pass(time.Duration(i)*time.Second, int(i+1))
