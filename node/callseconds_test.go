@@ -193,7 +193,7 @@ func TestTrapSlewedSeconds(t *testing.T) {
 }
 
 // A call may be backdated, resumed, borrowed, or entered with a stamp outside of the open bucket. The call word then
-// does not contain the stamp that the exit uses. The exit must correct the rounding anyway.
+// does not contain the stamp that the exit uses. The exit must nevertheless correct the rounding of the call word.
 func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
 	const odd = 12345 // not a multiple of a tick
 	for name, tc := range map[string]struct {
@@ -272,7 +272,7 @@ func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 
 // The total of call-seconds in snapshots grows while a call is in flight, never falls, and equals the sum over the
 // seconds. An exit with a stamp before an earlier snapshot reduces the true total. The reported total then stays
-// constant until the true total exceeds it.
+// constant until the true total exceeds the reported total.
 func TestCallSecondsNeverFall(t *testing.T) {
 	r := newRig(t, node.Options{})
 	long := r.Enter(200*ms, 1)

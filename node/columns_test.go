@@ -39,8 +39,8 @@ func TestEveryNumberHasAColumn(t *testing.T) {
 	}
 }
 
-// The code that packs, unpacks and adds records lists the columns by hand, because it runs for each second of each
-// leaf. If this code left out a column, the column would be 0 in every view.
+// The code that packs, unpacks and adds records names each column by hand, and uses no loop over the columns, because
+// it runs for each second of each leaf. If this code left out a column, the column would be 0 in every view.
 func TestEveryColumnIsKept(t *testing.T) {
 	now := time.Duration(0)
 	line := leap.NewTimeline(leap.Clock{

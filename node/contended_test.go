@@ -41,8 +41,8 @@ func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*
 
 // BenchmarkFresh measures whole calls of two goroutines to one statistic. Each round uses a new statistic, because the
 // first contention for a statistic determines its stripes for the rest of its life. For comparison, the benchmark also
-// measures the same calls to two statistics, one for each goroutine. A change of the available processors affects both
-// results.
+// measures the same calls to two statistics, one for each goroutine. If fewer or more processors are available, both
+// results change.
 func BenchmarkFresh(b *testing.B) {
 	const fresh, each = 24, 50 * time.Millisecond
 	var shared, times []float64

@@ -6,7 +6,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Stripes returns the number of stripes, the first one included.
+// Stripes returns the number of stripes, including the first stripe.
 func (s *Statistic) Stripes() int { return 1 + len(s.extra.Load().list()) }
 
 // Grow adds stripes, as contention does.

@@ -197,8 +197,8 @@ func (o *oracles) answered() map[node.Code]int64 {
 	return all
 }
 
-// rts returns the response times by code of the statistics that split them by code. A batch of n calls adds its
-// response time n times.
+// rts returns the response times by code. It leaves out statistics that do not count response times by code. A batch of
+// n calls adds its response time n times.
 func (o *oracles) rts() map[node.Code][]time.Duration {
 	all := map[node.Code][]time.Duration{}
 	for _, x := range o.list {

@@ -83,8 +83,8 @@ func TestRegressionLateWriterCountsInTheOpenSecond(t *testing.T) {
 }
 
 // In Sentinel, a completion reads the clock up to four times, so its rt, its success and its exception may count in
-// different seconds. A reader of Sentinel reads the sums of rt, successes and exceptions one after the other, at
-// different times.
+// different seconds. A reader of Sentinel reads the sums of rt, successes and exceptions one after the other, so the
+// sums may belong to different times.
 func TestRegressionACompletionIsInOneSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range 400 {

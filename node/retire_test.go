@@ -95,7 +95,7 @@ func TestRetiredRecordsNothing(t *testing.T) {
 	}
 }
 
-// A view has already read a second when a leaf is added to it. The leaf counts in a later second, even if the stamp of
+// A leaf is added to a view after the view has read a second. The leaf counts in a later second, even if the stamp of
 // its first event is in the second that the view has read.
 func TestALateLeafDoesNotReopenASealedSecond(t *testing.T) {
 	r := newRig(t, node.Options{})
@@ -140,8 +140,8 @@ func TestViewLeavesOutUnknownSeconds(t *testing.T) {
 	}
 }
 
-// Completions by code are totals. When leaves are retired and removed, their completions stay in the view and in its
-// clone. A concurrent reader sees these completions, too.
+// Completions by code are totals. When leaves are retired and removed, their completions stay in the view and in a
+// clone of the view. A concurrent reader sees these completions, too.
 func TestCodesOutliveTheirLeaves(t *testing.T) {
 	const now = 100 * time.Second
 	r := newRig(t, node.Options{})

@@ -53,9 +53,10 @@ func (s *spells) went(x *stay, at time.Duration) {
 // reading and as a line time. The parameters begin and to are the start of the later bucket, as a reading and as a line
 // time.
 //
-// The second of the later bucket also gets two corrections. The first correction is the time between the two readings,
-// minus the time between the two line times. The second correction applies if the earlier second would have negative
-// call-seconds. The earlier second then has 0, and the negative rest is added to the second of the later bucket.
+// The second of the later bucket also gets two corrections. The first correction is added for each call in flight: the
+// time between the two readings, minus the time between the two line times. The second correction applies if the second
+// of the earlier bucket would have negative call-seconds. This second then has 0, and the second of the later bucket
+// gets the negative rest.
 func (s *spells) pass(end, from, begin, to time.Duration) {
 	next := int64(to / time.Second)
 	for x := range s.stays {

@@ -195,7 +195,7 @@ func TestTrapRecordsInTheStore(t *testing.T) {
 		at := time.Duration(i) * time.Second
 		n := i*i%97 + 1
 		if i%11 == 0 {
-			continue // idle
+			continue // this second stays idle
 		}
 		for k := range n { // records get very different lengths
 			r.call(at, time.Duration(k*k*k+i)*time.Microsecond, false)
