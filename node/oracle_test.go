@@ -855,7 +855,7 @@ func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duratio
 func TestAgainstOracle(t *testing.T) {
 	seeds := uint64(6) // FuzzAgainstOracle tries more
 	if testing.Short() {
-		seeds = 3 // short mode is for the race detector, and a test with one goroutine has no races
+		seeds = 3 // the race detector runs in short mode, but a test with one goroutine has no races
 	}
 	for seed := range seeds {
 		for _, buckets := range []int{1, 2, 10} {
