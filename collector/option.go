@@ -72,11 +72,11 @@ func Passed() CallOption { return CallOption{kind: optionPassed} }
 // it.
 func FromRequest() CallOption { return CallOption{kind: optionFromRequest} }
 
-// FallbackResource names a fallback resource. The call is recorded for the fallback resource instead of a resource with
-// the call's own name. For example, all calls with names that have not earned a resource can share the resource
-// "unmatched". The option has no effect if the call's own name has a resource, or if the name is the exact name in a
-// limit. The limits for the call's own name still apply to the call, as they do to a call that is recorded for [Other];
-// see [Limit]. The fallback resource is registered if necessary, and is never retired.
+// FallbackResource records the call for a fallback resource instead of a resource with the call's own name. For
+// example, all calls with names that have not earned a resource can share the resource "unmatched". The option has no
+// effect if the call's own name has a resource, or if the name is the exact name in a limit. The limits for the call's
+// own name still apply to the call, as they do to a call that is recorded for [Other]; see [Limit]. The fallback
+// resource is registered if necessary, and is never retired.
 //
 // When the fallback resource records a call of another name for the first time, calls with the name of the fallback
 // resource itself may be in flight. Limits with patterns do not count these earlier calls.
