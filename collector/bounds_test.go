@@ -150,9 +150,9 @@ func TestPatternsLimitTheOverflow(t *testing.T) {
 			e.Exit(nil)
 		}
 	}
-	// /api/0 and /web/0 have the two resources; /api/1 and /api/2 have their own quotas. One call of each of these
-	// three names below /api/ passes. The 17 other names below /api/ share one quota of 5: 3 + 5 = 8. No limit applies
-	// to /web/.
+	// /api/0 and /web/0 have the two resources; /api/1 and /api/2 have their own quotas. The calls of /api/0, /api/1
+	// and /api/2 pass: 3 calls. The other 17 names below /api/ share one quota of 5. Together, 3 + 5 = 8 calls below
+	// /api/ pass. No limit applies to /web/. The limit of 0 refuses all calls below /bot/.
 	if fmt.Sprint(passed) != "map[/api/:8 /web/:20]" {
 		t.Errorf("%v", passed)
 	}
@@ -240,7 +240,7 @@ func TestIdleIsRetired(t *testing.T) {
 	// If a handle is used after the retirement of its resource, a new series starts. Later lookups of the name return
 	// the same new resource.
 	if old.InFlight() != 0 || old.PassQPS() != 0 {
-		t.Error("what was retired is not idle")
+		t.Error("the retired handle is not idle")
 	}
 	e = old.Enter()
 	e.Exit(nil)
@@ -259,7 +259,7 @@ func TestIdleIsRetired(t *testing.T) {
 	if s := old.Snapshot(nil); s.Total.Pass != 1 {
 		t.Errorf("after it was retired twice the handle has %+v", s)
 	}
-	_, e2, _ := c.Enter(ctx, "late") // nested below a call whose leaf was retired
+	_, e2, _ := c.Enter(ctx, "late") // this call is nested below a call with a retired leaf
 	e2.Exit(nil)
 	if s := c.Resource("late").Snapshot(nil); s.Total.Complete != 1 {
 		t.Errorf("late %+v", s)

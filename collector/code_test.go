@@ -76,7 +76,8 @@ func TestGRPCCode(t *testing.T) {
 // Regression: a thousand responses 401 looked like a thousand responses 200.
 //
 // Every completion counts for exactly one code in each view: the resource, the origin, the entrance, and all inbound
-// calls. The calls include batches and names that are recorded for Other, and each method that ends a call is used.
+// calls. The test makes single calls, batches, and calls that are recorded for Other. It uses each method that ends a
+// call.
 func TestCodesAreCountedOnceInEveryView(t *testing.T) {
 	c := newCollector(t, collector.Options{MaxResources: 2})
 	want, inbound := map[string]map[string]int64{}, map[string]int64{}

@@ -78,7 +78,8 @@ func TestCallsAreCounted(t *testing.T) {
 	})
 }
 
-// A panic in the caller's function counts as an exception, leaves no call in flight, and continues.
+// If the function panics or calls runtime.Goexit, Do counts an exception and leaves no call in flight. Do passes the
+// panic on to its caller.
 func TestDoCountsPanicsAndGoexit(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	r := c.Resource("a")
@@ -305,7 +306,8 @@ func TestTheLastSlotIsTakenOnce(t *testing.T) {
 	}
 }
 
-// If Options.Now returns an earlier time than before, the time of the Collector stops, and every call is counted.
+// If Options.Now returns an earlier time than it did before, the time of the Collector stops. Every call is still
+// counted.
 func TestNowThatGoesBack(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 10, 0, time.UTC)
 	c := newCollector(t, collector.Options{Now: func() time.Time { return now }})

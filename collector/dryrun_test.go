@@ -258,7 +258,7 @@ func TestDryRunNextToALimit(t *testing.T) {
 // Under concurrent calls, a dry run counts exactly the calls over its quota, and each of them once.
 func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 	const goroutines, calls = 16, 2000
-	// More threads than processors, so that calls are interrupted at any point.
+	// There are more threads than processors, so that calls are interrupted at any point.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines))
 	each := func(f func(g int)) {
 		var wg sync.WaitGroup
@@ -315,15 +315,17 @@ func TestDryRunsAreReplaced(t *testing.T) {
 	before := pass(c, "a", 3)
 	for i, tc := range []struct {
 		limits []collector.Limit
-		want   map[string]int64 // counts after three more calls, which stay in flight
+		want   map[string]int64 // counts after three more calls; a call that passes stays in flight
 	}{
 		{dry(qps("a", 4)), map[string]int64{"qps a": 2}},
 		{dry(qps("a", 5), flying("?", 1)), map[string]int64{"qps a": 4}},
 		{append(dry(qps("*", 0)), flying("a", 9)), map[string]int64{"qps a": 4, "qps *": 0}},
 		{nil, map[string]int64{"qps a": 4}},
-		// 12 calls are in flight. Dry runs do not count 4 of them.
+		// 12 calls are in flight. Dry runs would have refused 4 of them, and count the other 8. Under 10, 10 - 8 = 2 of
+		// the three new calls fit.
 		{dry(flying("a", 10)), map[string]int64{"qps a": 4, "concurrency a": 1}},
-		// 15 calls are in flight. Dry runs do not count 5 of them.
+		// 15 calls are in flight. Dry runs would have refused 5 of them, and count the other 10. Under 11, 11 - 10 = 1
+		// of the three new calls fits.
 		{dry(flying("a", 11)), map[string]int64{"qps a": 4, "concurrency a": 3}},
 		{[]collector.Limit{flying("a", 19)}, map[string]int64{"qps a": 4, "concurrency a": 3}},
 	} {
@@ -333,7 +335,7 @@ func TestDryRunsAreReplaced(t *testing.T) {
 			t.Errorf("%d: %v, want %v", i, got, tc.want)
 		}
 	}
-	if n := r.InFlight(); n != 19 { // the last limit refused two of three calls
+	if n := r.InFlight(); n != 19 { // 18 were in flight, so the last limit, 19, admitted one of three calls
 		t.Errorf("%d in flight", n)
 	}
 	exit(before)

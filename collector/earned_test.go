@@ -13,9 +13,8 @@ import (
 
 const unmatched = "unmatched"
 
-// Limits apply to names that have not earned a resource in the same way as to names without a free slot in the table: a
-// name of either kind neither escapes a limit nor uses the quota of another name. This test repeats the tests of
-// overflowing names with unearned names.
+// A name that has not earned a resource is limited like a name that finds no free slot in the table: it neither escapes
+// a limit nor uses the quota of another name. This test repeats the tests of overflowing names with unearned names.
 func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
 	unearned = []collector.CallOption{collector.FallbackResource(unmatched)}
 	defer func() { unearned = nil }()
@@ -35,7 +34,7 @@ func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
 	}
 }
 
-// A limit on the resource "unmatched" applies to all calls together that this resource records.
+// The resource "unmatched" records the calls of many names. A limit on this resource counts all these calls together.
 func testLimitOfUnmatched(t *testing.T) {
 	c, _ := crowded(t, 10)
 	limit(t, c, qps(unmatched, 3), qps("*", 2))
@@ -45,8 +44,9 @@ func testLimitOfUnmatched(t *testing.T) {
 	}
 }
 
-// Regression: a name that had used up its quota earned a resource, and got a second quota. In addition, a call that was
-// in flight at that time was subtracted from the calls in flight twice when it ended.
+// Regression: a name that had used up its quota earned a resource, and got a second quota. There was a second defect:
+// if a call of the name was in flight when the name earned its resource, the end of this call was subtracted twice from
+// the calls in flight.
 func TestEarnedNameKeepsItsQuota(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(t, c, qps("*", 10), flying("*", 15))
@@ -58,7 +58,7 @@ func TestEarnedNameKeepsItsQuota(t *testing.T) {
 		t.Errorf("%d and %d passed, want 7 and 3", len(before), len(after))
 	}
 	f.add(time.Second)
-	if n := len(enter(20, collector.FallbackResource(unmatched))); n != 5 { // the fallback no longer applies
+	if n := len(enter(20, collector.FallbackResource(unmatched))); n != 5 { // the name has its own resource, so the fallback has no effect
 		t.Errorf("%d entered beside ten, want 5", n)
 	}
 	exit(before)

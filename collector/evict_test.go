@@ -48,9 +48,10 @@ func TestTheLongestIdleIsEvicted(t *testing.T) {
 		c.Seal()
 		busy(t, c, "new", collector.FromRequest())
 		if got := fmt.Sprint(names(c)); got != "[flying first second third _other]" {
-			t.Fatalf("%s: one that was called within the history made room", got)
+			t.Fatalf("%s: a resource was evicted too early", got)
 		}
-		// Before each step, one more resource has become idle for long enough.
+		// Each of the first three steps evicts the resource that has been idle for the longest time. In the last step,
+		// no resource has been idle for longer than the history, so the call is recorded for _other.
 		for _, step := range []struct{ name, want string }{
 			{"new", "[flying first third _other new]"},
 			{"newer", "[flying first _other new newer]"},

@@ -38,8 +38,9 @@ func Example() {
 }
 
 // Many limiters count in fixed windows of one second. A fixed window forgets its calls when it ends. Suppose that 20
-// and then 80 calls arrive in one second, and 80 and then 20 in the next. Between the middles of the two seconds, fixed
-// windows with a limit of 100 admit 160 calls. The window of a Limit slides by buckets, and admits 100.
+// and then 80 calls arrive in one second, and 80 and then 20 in the next. From the middle of the first second to the
+// middle of the next, fixed windows with a limit of 100 admit 80 + 80 = 160 calls. The window of a Limit slides by
+// buckets, and admits 80 + 20 = 100.
 func ExampleCollector_SetLimits() {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := start

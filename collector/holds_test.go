@@ -11,7 +11,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// BenchmarkHolds reports the longest time for which operations on 50,000 leaves hold the collector's lock, because the
+// BenchmarkHolds reports the longest time for which operations on 50,000 leaves hold the collector's lock. The
 // registration of new names waits for this lock. Another goroutine polls the lock, and measures the longest time during
 // which the lock is not free. The result is meaningful only on an otherwise idle machine with two processors.
 func BenchmarkHolds(b *testing.B) {

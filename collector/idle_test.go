@@ -20,10 +20,10 @@ func TestRegressionReadingANilCollectorPanicked(t *testing.T) {
 		(*collector.TreeNode)(nil),
 		collector.View{},
 	} {
-		walk.all(reflect.ValueOf(x), reflect.TypeOf(x).String())
+		walk.callAll(reflect.ValueOf(x), reflect.TypeOf(x).String())
 	}
 	// Callers can get a zero Entry: TryEnter, for example, returns one for a refused call.
-	walk.all(reflect.ValueOf(new(collector.Entry)), "zero Entry")
+	walk.callAll(reflect.ValueOf(new(collector.Entry)), "zero Entry")
 
 	// These calls caused the reported panic.
 	var c *collector.Collector
@@ -44,8 +44,8 @@ var nonZero = map[string]string{
 	"collector.View.Histogram":         "true: all of no seconds",
 }
 
-// all calls every exported method of x.
-func (w idleWalk) all(x reflect.Value, name string) {
+// callAll calls every exported method of x.
+func (w idleWalk) callAll(x reflect.Value, name string) {
 	w.t.Helper()
 	if x.NumMethod() == 0 {
 		w.t.Errorf("%s has no methods", name)
@@ -70,7 +70,7 @@ func (w idleWalk) all(x reflect.Value, name string) {
 			}
 			for _, result := range f.Call(args) {
 				if nonZero[x.Type().String()+"."+method] == "" {
-					w.idle(result, name+"."+method)
+					w.checkIdle(result, name+"."+method)
 				}
 			}
 		}()
@@ -97,9 +97,9 @@ func argument(t reflect.Type) reflect.Value {
 	return reflect.Zero(t)
 }
 
-// idle fails the test if v, the result of a method, is not idle. If v is a function, idle calls it. If v is a View,
-// idle checks all its methods.
-func (w idleWalk) idle(v reflect.Value, name string) {
+// checkIdle fails the test if v, the result of a method, is not idle. If v is a function, checkIdle calls it. If v is a
+// View, checkIdle checks all methods of the View.
+func (w idleWalk) checkIdle(v reflect.Value, name string) {
 	w.t.Helper()
 	switch x := v.Interface().(type) {
 	case []collector.Metric: // a nil Collector lists its metrics, for documentation
@@ -112,7 +112,7 @@ func (w idleWalk) idle(v reflect.Value, name string) {
 		}
 		return
 	case collector.View:
-		w.all(v, name)
+		w.callAll(v, name)
 		return
 	}
 	if v.Kind() != reflect.Func {

@@ -24,9 +24,9 @@ type flyingModel struct {
 	log    []string
 }
 
-// flyingCall is a call in flight. inOther is true if Other records the call, and known is true if a pattern matched the
-// name of the call when it entered. Limits must count a call that is known or not in Other. They may or may not count
-// any other call.
+// flyingCall is a call in flight. inOther is true if Other records the call. known is true if a pattern matched the
+// name of the call when the call entered. If known is true or inOther is false, limits must count the call. Otherwise
+// limits may count the call, but need not.
 type flyingCall struct {
 	name, origin string
 	inOther      bool
@@ -70,9 +70,9 @@ func (m *flyingModel) fail(format string, args ...any) {
 	m.t.Fatalf(format, args...)
 }
 
-// flying returns bounds of the number of calls in flight that the limit l compares with its Count when a call of this
-// name and origin enters. least is the number of calls that the limit must count, and most is the number of all calls
-// that it may count. If the limit does not match the call, ok is false.
+// flying returns two bounds of the calls in flight that the limit l counts when a call of this name and origin enters.
+// The result least is the number of calls that l must count. The result most also includes the calls that l may count.
+// If l does not match the entering call, ok is false.
 func (m *flyingModel) flying(l collector.Limit, name, origin string, inOther bool) (least, most int64, ok bool) {
 	whole := inOther && l.Resource == collector.Other // the limit is on the resource Other itself
 	pattern := l.Resource != name && l.Matches(name) || l.Resource == name && !inOther

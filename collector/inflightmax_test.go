@@ -16,7 +16,7 @@ import (
 type most struct {
 	mu      sync.Mutex
 	now     int64
-	seconds map[int64]int64 // by Unix second
+	seconds map[int64]int64 // maximum of each second, by Unix second
 }
 
 // add adds n to the number of calls in flight, and updates the maximum of the current second.
@@ -30,13 +30,12 @@ func (m *most) add(n int64) {
 }
 
 // The exact maximum of the calls in flight in a second lies between the two bounds that the statistics report. The test
-// logs the averages that docs/limitations.md lists. Calls arrive independently of each other and take random times. The
-// field inFlight is the average number of calls in flight.
+// logs the averages that docs/limitations.md lists. Calls arrive independently of each other and take random times.
 func TestMaxInFlightOfManyLeaves(t *testing.T) {
 	for _, tc := range []struct {
 		resources, origins int
-		inFlight           float64       // average
-		rt                 time.Duration // average
+		inFlight           float64       // average number of calls in flight
+		rt                 time.Duration // average response time
 		// Calls arrive only in the first part of each second; busy is the length of this part.
 		busy time.Duration
 	}{

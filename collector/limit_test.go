@@ -53,8 +53,8 @@ func try(c *collector.Collector, f *fakeClock, at time.Duration, n int) (passed 
 }
 
 // A fixed window admits up to twice the limit in a second across its boundary. Here the limit is 100. 20 calls arrive
-// at 0.1 s, 80 at 0.9 s, 80 at 1.1 s and 20 at 1.9 s. In the second from 0.5 s to 1.5 s, fixed windows admit 160 calls;
-// the sliding window admits 100.
+// at 0.1 s, 80 at 0.9 s, 80 at 1.1 s and 20 at 1.9 s. In the second from 0.5 s to 1.5 s, fixed windows admit 80 + 80 =
+// 160 calls; the sliding window admits 80 + 20 = 100.
 func TestNoBurstAtWindowBoundary(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Count: 100})
@@ -80,12 +80,12 @@ func TestNoBurstAtWindowBoundary(t *testing.T) {
 
 // A second that begins inside a bucket can hold twice the limit: half of the passes near the beginning of the second,
 // and half near the end. An interval that is one bucket shorter than a second never holds more than the limit. With
-// Strict, no second at all does.
+// Strict, no second holds more than the limit, wherever it begins.
 func TestUnalignedSecondHoldsTwiceTheLimitAtMost(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
 		strict  bool
-		want    int // passes in the second from 0.499 s with two buckets, from 0.099 s with ten
+		want    int // passes in the second that begins 1 ms before the end of the first bucket
 	}{{2, false, 200}, {10, false, 200}, {2, true, 100}, {10, true, 100}, {1, false, 200}, {1, true, 100}} {
 		c, f := clocked(t, collector.Options{Windows: node.Options{SampleCount: tc.buckets}})
 		limit(t, c, collector.Limit{Resource: "a", Count: 100, Strict: tc.strict})
@@ -110,7 +110,7 @@ func TestUnalignedSecondHoldsTwiceTheLimitAtMost(t *testing.T) {
 }
 
 // 64 goroutines make calls under a limit while the clock advances. No second that begins at a bucket's start holds more
-// passes than the limit. With Strict, no second at all does. Every call is a pass or a block.
+// passes than the limit. With Strict, no second holds more, wherever it begins. Every call is a pass or a block.
 func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
@@ -169,8 +169,9 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	}
 }
 
-// The limit also holds if prioritized calls wait for the next bucket, and if contexts end before this bucket begins. In
-// the synctest bubble, time passes only while all goroutines wait, so the time of each call is exact.
+// The limit also holds if prioritized calls wait for the next bucket, and if the contexts of waiting calls end before
+// this bucket begins. In the synctest bubble, time passes only while all goroutines wait, so the time of each call is
+// exact.
 func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
@@ -405,7 +406,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// New limits count the passes of the last second and the calls in flight, even if no limit counted these before.
+// New limits count the passes of the last second and the calls in flight, even if no earlier limit counted them.
 func TestLimitsAreReplaced(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -433,7 +434,7 @@ func TestLimitsAreReplaced(t *testing.T) {
 		limits []collector.Limit
 		want   int
 	}{
-		{800 * ms, []collector.Limit{qps(5)}, 2}, // three calls have passed already
+		{800 * ms, []collector.Limit{qps(5)}, 2}, // three calls have passed, so 5 - 3 = 2 pass
 		{800 * ms, []collector.Limit{qps(6)}, 1},
 		{1200 * ms, []collector.Limit{qps(6)}, 1}, // the pass at 300 ms has left the window
 		{1200 * ms, []collector.Limit{qps(7)}, 1},
@@ -482,7 +483,7 @@ func TestLimitsAreReplacedWhileACallWaits(t *testing.T) {
 	})
 }
 
-// No limit refuses calls that enter through Resource.Enter or are Admitted, but these calls use quota.
+// No limit refuses calls that enter through Resource.Enter or with the option Admitted, but these calls use quota.
 func TestAdmittedCallsUseQuota(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	limit(
@@ -663,7 +664,8 @@ func TestResourceLimit(t *testing.T) {
 		{"a", collector.Concurrency, 0, false},
 		{"b", collector.QPS, 0, false},
 		{"b", collector.Concurrency, 3, true},
-		// Other records calls of ab, and would record calls of names without a limit.
+		// Other records the calls of ab, but it would also record calls of names without a limit. Other therefore has
+		// no limit here.
 		{collector.Other, collector.QPS, 0, false},
 	} {
 		if n, ok := c.Resource(tc.resource).Limit(tc.grade); n != tc.count || ok != tc.ok {
@@ -671,7 +673,7 @@ func TestResourceLimit(t *testing.T) {
 		}
 	}
 	limit(t, c, collector.Limit{Resource: "*", Count: 1}, collector.Limit{Resource: collector.Other, Count: 2})
-	// Limit ignores the limit on "*", which limits each name that Other records separately.
+	// The limit on "*" applies separately to each name that Other records, so Resource.Limit ignores this limit.
 	if n, ok := c.Resource(collector.Other).Limit(collector.QPS); n != 2 || !ok {
 		t.Errorf("limits were replaced: %d, %v", n, ok)
 	}

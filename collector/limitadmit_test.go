@@ -149,7 +149,7 @@ func TestEscapes(t *testing.T) {
 // second.
 func TestFirstRefusalOfADryRunChangesNoSealedSecond(t *testing.T) {
 	f := new(fakeClock)
-	var turns atomic.Bool // if set, the next reading of the clock is followed by a new second
+	var turns atomic.Bool // if true, a new second begins right after the next reading of the clock
 	c := newCollector(t, collector.Options{Now: func() time.Time {
 		now := f.now()
 		if turns.CompareAndSwap(true, false) {

@@ -24,8 +24,8 @@ func TestANameKeepsThePassesOfItsOrigins(t *testing.T) {
 	}
 }
 
-// If an overflowing name gets a resource, the limits of the resource start with the earlier passes of the name. Passes
-// after that are counted once, in the views of the resource.
+// If an overflowing name gets a resource, the limits of the resource start with the earlier passes of the name. Each
+// later pass is counted once, in the views of the resource.
 func TestLaterPassesOfANewResourceCountOnce(t *testing.T) {
 	c, _ := crowded(t, 1)
 	limit(t, c, qps("*", 10))
