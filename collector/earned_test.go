@@ -58,7 +58,8 @@ func TestEarnedNameKeepsItsQuota(t *testing.T) {
 		t.Errorf("%d and %d passed, want 7 and 3", len(before), len(after))
 	}
 	f.add(time.Second)
-	if n := len(enter(20, collector.FallbackResource(unmatched))); n != 5 { // the name has its own resource, so the fallback has no effect
+	// The name has its own resource now, so the option FallbackResource has no effect.
+	if n := len(enter(20, collector.FallbackResource(unmatched))); n != 5 {
 		t.Errorf("%d entered beside ten, want 5", n)
 	}
 	exit(before)

@@ -9,7 +9,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// busy makes one call of a name, which protects its resource from eviction for as long as the history.
+// busy makes one call of a name. For the length of the history, the call protects the resource of this name from
+// eviction.
 func busy(t *testing.T, c *collector.Collector, name string, opts ...collector.CallOption) {
 	t.Helper()
 	_, e, err := c.Enter(t.Context(), name, opts...)

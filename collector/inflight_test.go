@@ -74,7 +74,7 @@ func (m *flyingModel) fail(format string, args ...any) {
 // The result least is the number of calls that l must count. The result most also includes the calls that l may count.
 // If l does not match the entering call, ok is false.
 func (m *flyingModel) flying(l collector.Limit, name, origin string, inOther bool) (least, most int64, ok bool) {
-	whole := inOther && l.Resource == collector.Other // the limit is on the resource Other itself
+	whole := inOther && l.Resource == collector.Other // l is a limit on the resource Other itself
 	pattern := l.Resource != name && l.Matches(name) || l.Resource == name && !inOther
 	if l.Origin != "" && l.Origin != origin || !whole && !pattern {
 		return 0, 0, false

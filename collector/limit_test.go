@@ -642,7 +642,7 @@ func TestReasonsOfLimitsInForce(t *testing.T) {
 	}
 }
 
-// Resource.Limit returns the lowest limit of a grade, and ignores limits on single origins.
+// Resource.Limit returns the lowest limit of a grade. It ignores limits on single origins.
 func TestResourceLimit(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxResources: 2})
 	limit(t, c,

@@ -39,8 +39,8 @@ func TestLaterPassesOfANewResourceCountOnce(t *testing.T) {
 	}
 }
 
-// The limiter of an overflowing name keeps the meter of an origin only while the origin has calls in flight or a limit
-// reads the passes of the origin.
+// The limiter of an overflowing name keeps the meter of an origin while the origin has calls in flight, or while a
+// limit reads the passes of the origin. Otherwise, the limiter drops the meter.
 func TestOverflowLimiterForgetsOrigins(t *testing.T) {
 	c, _ := crowded(t, 1)
 	limit(t, c, flying("*", 5))
