@@ -265,8 +265,8 @@ func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 	wg.Wait()
 }
 
-// Seal returns a Boundary, and all seconds before its Open can be read for every resource. This is true even if another
-// goroutine opens the next second between the clock reading of Seal and the sealing.
+// Seal returns a Boundary. All seconds before Boundary.Open can be read for every resource, even if another goroutine
+// opens the next second after Seal has read the clock and before Seal seals the seconds.
 func TestSecondsBeforeBoundaryAreSealed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})

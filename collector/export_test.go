@@ -20,7 +20,7 @@ func LimitedNames(c *Collector) int {
 	return len(n.byName)
 }
 
-// RulesOf returns the limits that the limiter of a resource has as rules.
+// RulesOf returns the limits in the limiter of a resource.
 func RulesOf(r *Resource) (list []Limit) {
 	r = r.now()
 	if m := r.limiter.Load(); m != nil {
@@ -29,7 +29,7 @@ func RulesOf(r *Resource) (list []Limit) {
 	return list
 }
 
-// RulesOfName returns the limits that the limiter of an overflowing name has as rules.
+// RulesOfName returns the limits in the limiter of an overflowing name.
 func RulesOfName(c *Collector, name string) []Limit {
 	n := c.overflowLimiters
 	n.mu.Lock()
@@ -41,8 +41,8 @@ func RulesOfName(c *Collector, name string) []Limit {
 	return m.limits()
 }
 
-// FoundBeforeItWasDropped finds the limiter of an overflowing name, as a call does, drops the limiter, and then locks
-// it. It reports whether the call would look up its name again.
+// FoundBeforeItWasDropped finds the limiter of an overflowing name as a call does. It then drops the limiter, and locks
+// it. It reports whether a call that has found the dropped limiter would look up its name again.
 func FoundBeforeItWasDropped(c *Collector, name string) bool {
 	other := c.other.Load()
 	list, _, err := other.limiter.Load().reserve(&options{name: name}, other.treeNodes()[0].listLeaves()[0])

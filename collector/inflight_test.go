@@ -191,7 +191,7 @@ func (m *flyingModel) exit() {
 	x.end(nil)
 }
 
-// errPanics is an error for which the Options.Exception of this test panics.
+// errPanics is an error. If Options.Exception of this test gets errPanics, it panics.
 var errPanics = errors.New("panics")
 
 func (m *flyingModel) set() {
