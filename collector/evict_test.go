@@ -164,7 +164,8 @@ func BenchmarkEviction(b *testing.B) {
 				if i%n == 0 {
 					b.StopTimer()
 					f.add(time.Hour)
-					c.Resource("beyond") // the table is full until a sweep finds idle resources
+					// If the table is full, a name gets no slot before a sweep has found idle resources.
+					c.Resource("beyond")
 					f.add(time.Minute)
 					c.Seal()
 					b.StartTimer()
