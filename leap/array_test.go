@@ -84,8 +84,8 @@ func window(a *leap.Array[int], now, span time.Duration) (starts []time.Duration
 	return starts, sum
 }
 
-// Window leaves out a bucket that is exactly one span old. Sentinel includes such a bucket, because Sentinel drops a
-// bucket only when the bucket is older than the interval.
+// Window leaves out a bucket that started exactly one span before the given time. Sentinel includes such a bucket: it
+// drops a bucket only if the bucket started longer ago than the span.
 func TestWindowIsHalfOpen(t *testing.T) {
 	a := newArray(t, time.Second, 2)
 	*a.Open(0) += 5

@@ -83,9 +83,9 @@ func (s Second) LineTime(now Reading) time.Duration {
 	return time.Duration(s.Index)*time.Second + part*time.Second/length
 }
 
-// ReadingAt is the inverse of LineTime: it returns the first reading whose line time is not before lineTime. The
-// parameter lineTime must not be before the start of s. If lineTime is the end of s, ReadingAt returns s.End. For a
-// later lineTime the result is an estimate, which assumes that the seconds after s have the usual length.
+// ReadingAt is the inverse of LineTime: it returns the first reading at which the line time has reached lineTime. Do
+// not pass a line time before s. For the line time at which s ends, ReadingAt returns s.End. For a later line time, the
+// result is an estimate, as if each second after s were exactly one second long.
 func (s Second) ReadingAt(lineTime time.Duration) Reading {
 	length := s.End.Sub(s.Start)
 	part := lineTime - time.Duration(s.Index)*time.Second

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// These constants are the parameters of the rules by which the names of seconds follow the wall clock; see [Timeline].
-// In their comments, a difference is the time between the wall clock and the name of a second.
+// These constants determine how the names of seconds follow the wall clock; see [Timeline]. In their comments, a
+// difference is the time between the wall clock and the name of a second.
 const (
 	// stepThreshold is the smallest difference that is treated as a step of the wall clock. Smaller differences are
 	// drift.
@@ -21,8 +21,11 @@ const (
 	maxLead = 5 * time.Minute
 	// keptNames is the minimum time, in seconds, for which startRun keeps the names of an ended run.
 	keptNames = 2 * 3600
-	// lastReading limits readings. firstIndex and lastIndex limit the index of the first second. With these limits,
-	// sums of times do not overflow an int64 of nanoseconds.
+)
+
+// lastReading limits readings. firstIndex and lastIndex limit the index of the first second. With these limits, sums of
+// times do not overflow an int64 of nanoseconds.
+const (
 	lastReading = Reading(1) << 62
 	lastIndex   = int64(1) << 32
 	firstIndex  = -lastIndex
@@ -76,7 +79,8 @@ type Timeline struct {
 
 // Second is a second of a Timeline.
 type Second struct {
-	// Index numbers the second on the timeline. The next second has Index+1, whatever the wall clock shows.
+	// Index is the number of the second on the timeline. The next second has the number Index+1, whatever the wall
+	// clock shows.
 	Index int64
 	// Name is the Unix time of the wall-clock second that this second represents.
 	Name int64
@@ -105,15 +109,16 @@ type Health struct {
 // a name from the wall clock. If the wall clock is never stepped, the timeline has a single run.
 type run struct {
 	index, name int64 // index and name of the first second
-	floor       int64 // latest name before the run; seconds of the run with names up to floor are repeats
+	floor       int64 // seconds of the run with names up to floor are repeats; floor is latestName before the run
 }
 
 // NewTimeline returns a Timeline that starts in the current second of the wall clock. If that second is not later than
 // Clock.StartAfter, the Timeline starts with the second after StartAfter instead, and its names lead the wall clock.
-// This lead may be at most five minutes. If it would be longer, the Timeline starts with the current second, and marks
-// seconds as [Second.Repeat] until a name is later than StartAfter.
+// If this lead would be more than five minutes, the Timeline starts with the current second, and marks seconds as
+// [Second.Repeat] until a name is later than StartAfter.
 //
-// The caller sets Mono and Wall of the clock, or neither. Without them, the Timeline reads the machine's clocks.
+// Set both Mono and Wall of the clock, or neither of them. If they are not set, the Timeline reads the machine's
+// clocks.
 func NewTimeline(clock Clock) *Timeline {
 	t := &Timeline{anchor: time.Now(), clock: clock}
 	mono, wall := t.readClocks()
@@ -154,9 +159,10 @@ const MaxSecond = time.Second + maxSlew
 
 // Current returns the open second and the time left until its end, which is positive and at most [MaxSecond].
 //
-// To sleep until the next second, sleep for this time. Do not compute the time from [Timeline.Now] and [Timeline.At].
-// Between these two calls, the goroutine may be suspended, and another goroutine may open a later second. At then
-// returns this later second, and the time from the reading to the end of the second includes the suspension.
+// To sleep until the next second, sleep for the time left. Do not compute this time from [Timeline.Now] and
+// [Timeline.At]: a goroutine may be suspended between the two calls, while another goroutine opens a later second. The
+// method At returns this later second, so the computed time is too long by the suspension. Current therefore limits
+// left to MaxSecond.
 func (t *Timeline) Current() (s Second, left time.Duration) {
 	now := t.Now()
 	s = t.At(now)
@@ -227,7 +233,7 @@ func (t *Timeline) startRun(r run) {
 	}
 }
 
-// Health returns the steps, the repeated seconds and the offset of the timeline so far.
+// Health returns the numbers of steps and of repeated seconds so far, and the present offset.
 func (t *Timeline) Health() Health {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -130,8 +130,8 @@ func TestExtremeReadingsDoNotOverflow(t *testing.T) {
 	}
 }
 
-// A difference between wall clock and names of less than a second is corrected by slewing: no second is skipped,
-// repeated, or more than 1 % shorter or longer.
+// If the wall clock and the names differ by less than a second, slewing corrects the difference: no second is skipped
+// or repeated, and each second is at most 1 % shorter or longer than usual.
 func TestSmallDifferencesAreSlewed(t *testing.T) {
 	for _, diff := range []time.Duration{400 * ms, -400 * ms, 999 * ms, -999 * ms} {
 		c := &clocks{}
@@ -313,7 +313,7 @@ func TestASecondHoldsItsReading(t *testing.T) {
 		for margin := time.Duration(0); margin < 30*ms; margin += ms / 2 {
 			c := &clocks{}
 			l := newLine(c)
-			c.pass(700*ms + gap - margin) // the second would usually end one margin later
+			c.pass(700*ms + gap - margin) // without slewing, the open second ends margin later
 			c.step(500 * ms)
 			s := l.At(c.now())
 			if c.now() < s.Start || c.now() >= s.End {
@@ -344,7 +344,7 @@ func TestManySteps(t *testing.T) {
 	}
 }
 
-// LineTime and ReadingAt are inverse functions, for seconds of every length.
+// In seconds of every length, ReadingAt(x) is the first reading whose LineTime is x or later.
 func TestLineTimeAndReadingAt(t *testing.T) {
 	for _, length := range []time.Duration{time.Second, 990 * ms, 1010 * ms, 1003*ms + 7} {
 		s := leap.Second{Index: 1_800_000_000, Start: 12345, End: leap.Reading(12345).Add(length)}
@@ -370,7 +370,7 @@ func TestAfter(t *testing.T) {
 		name         string
 		after        time.Duration // StartAfter minus the time at which the Timeline starts
 		first, later int64         // names of the first second and of the second a minute later
-		repeated     int64         // number of repeats up to the second a minute later
+		repeated     int64         // number of repeats among the first 61 seconds
 	}{
 		{"long ago", -time.Hour, 0, 60, 0},
 		{"the second before", -time.Second, 0, 60, 0},

@@ -8,9 +8,9 @@ import (
 // stripeSet holds the stripes of a contended statistic, except for the first stripe. It also holds the seed of the hash
 // that distributes goroutines over these stripes. A set is never changed, only replaced.
 //
-// While a statistic has a set and no counters, new calls do not enter by the first stripe, because the first stripe
-// shares cache lines with fields that every writer reads. A call exits by the stripe by which it entered, so earlier
-// calls may still exit by the first stripe.
+// While a statistic has a set and no counters, new calls do not enter through the first stripe, because the first
+// stripe shares cache lines with fields that every writer reads. A call exits by the stripe by which it entered, so
+// earlier calls may still exit by the first stripe.
 //
 // Every call reads the set. The struct fills three cache lines, so the allocator places it at the start of a line, and
 // no other object lies in these three lines. If another object shared a line with the set, each write to that object

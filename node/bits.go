@@ -84,9 +84,9 @@ const (
 	maxLowBits = 16 // largest k
 )
 
-// code writes v in Rice code with the parameter k, which is at most maxLowBits. The code is shortest if most numbers
-// have about k bits: a smaller k makes the first part long, and with a larger k the second part begins with unnecessary
-// zeros.
+// code writes v in Rice code with the parameter k, which is at most maxLowBits. A good k is the number of bits that
+// most numbers have. If k is smaller, the first part of a code gets long. If k is larger, the second part begins with
+// zeros that carry no information.
 func (w bitWriter) code(v uint64, k uint) bitWriter {
 	part, low := v>>k, v&(1<<k-1)
 	if part < unaryLimit {
@@ -113,8 +113,9 @@ func (r *bitReader) code(k uint) uint64 {
 	return r.longCode(ones, next, k)
 }
 
-// longCode reads the rest of a number whose code starts with at least unaryLimit ones. The parameter ones is the number
-// of ones at the start. A zero ends these ones, and the parameter next contains the bits after this zero.
+// longCode reads a number whose code starts with at least unaryLimit ones; the parameter ones is the number of these
+// ones. If there are at least escapeOnes, the number follows unencoded in the 64 bits after the first escapeOnes bits.
+// Otherwise a zero follows the ones, and the parameter next contains the bits after this zero.
 func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
 	if ones >= escapeOnes {
 		r.at += escapeOnes

@@ -135,8 +135,9 @@ func TestMaxInFlightIsBetweenItsBounds(t *testing.T) {
 			}
 		})
 	}
-	// Enter may last across the end of one second, but not across the ends of two seconds; see the caveats in the
-	// package comment.
+	// crossing reports whether a call of Enter has begun in an earlier second and has not returned. The test then waits
+	// before it ends the second. If one call of Enter lasted across the ends of two seconds, the lower bound of the
+	// most in flight could exceed the true maximum; see the caveats in the package comment.
 	crossing := func() bool {
 		for w := range entering {
 			if since := entering[w].Load() - 1; since >= 0 && since < truth.second {

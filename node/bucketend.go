@@ -47,7 +47,7 @@ func (st *stripe) canEnterLockFree(mark int64, now leap.Reading) bool {
 	return mark&slowPathBit == 0 && uint64(endOf(mark)-now-1) < uint64(st.length.Load())
 }
 
-// reconcileEnter finishes the entry of a call with the stamp now. The call has entered by st without the lock, and
+// reconcileEnter finishes the entry of a call with the stamp now. The call has entered through st without the lock, and
 // meanwhile the end mark has changed. If s is retired, reconcileEnter takes the call back and returns true.
 //
 // Otherwise the call stays counted, and reconcileEnter returns false. If s has turned, there are two cases. If the turn
@@ -111,7 +111,7 @@ func (s *Statistic) advance(now leap.Reading) {
 	next := s.first.config.line.At(now)
 	at := s.first.config.second.Start(next.LineTime(now))
 	for loan, ok := s.nextLoan(at - 1); ok; loan, ok = s.nextLoan(at - 1) {
-		// The statistic has skipped the bucket of this loan. The passes of the loan count in that bucket anyway.
+		// Nobody used the statistic during the bucket of this loan. The passes of the loan count in that bucket anyway.
 		s.skipTo(loan.at)
 		s.applyLoan(loan)
 		s.fold()

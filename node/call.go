@@ -94,11 +94,11 @@ func (c *Call) Note() uint32 { return c.batch.note }
 // Entered returns the reading at which the response time begins.
 func (c *Call) Entered() leap.Reading { return c.entered }
 
-// Backdate moves the beginning of the response time to the earlier reading began. It changes neither the calls in
-// flight nor the call-seconds. Backdate has no effect on a call that has ended.
-func (c *Call) Backdate(began leap.Reading) {
+// Backdate lets the response time begin at the reading from. It changes neither the calls in flight nor the
+// call-seconds. Backdate has no effect if from is not before [Call.Entered], or if the call has ended.
+func (c *Call) Backdate(from leap.Reading) {
 	st := c.st
-	if st == nil || began >= c.entered {
+	if st == nil || from >= c.entered {
 		return
 	}
 	st.lock()
@@ -106,11 +106,11 @@ func (c *Call) Backdate(began leap.Reading) {
 	if c.batch.n == 0 {
 		return
 	}
-	// The call word contains the rounded stamp of the entry, but Exit will correct the rounding of the reading began.
+	// The call word contains the rounded stamp of the entry, but Exit will correct the rounding of the reading from.
 	// Add the difference between these two corrections here.
-	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(began)
-	st.rtExcess += c.entered.Sub(began)
-	c.entered = began
+	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(from)
+	st.rtExcess += c.entered.Sub(from)
+	c.entered = from
 }
 
 // Exit records the end of c at the reading now. A call that entered as a batch of n calls counts as n completions with

@@ -30,8 +30,8 @@
 //
 // The comments of this package use these terms:
 //
-//   - A leaf is one Statistic: it counts the calls that one origin makes to one resource in one context. A view reads
-//     one or several leaves as one.
+//   - A leaf is one Statistic: it counts the calls that one origin makes to one resource through one entrance
+//     (Sentinel's context). A view reads one or several leaves as one.
 //   - An admitted call is a pass, and a refused call is a block. A call is in flight from its entry to its exit. The
 //     exit is a completion. A batch is one call in flight that counts as n passes and n completions.
 //   - The stamp of an event is the reading with which it is recorded. A stamp is late if it is before the bucket in
@@ -80,9 +80,9 @@
 //	   open bucket                             2 seconds                     up to an hour
 //	   mutable                                 past buckets                  packed, final
 //
-// The open bucket is divided into stripes. Each stripe has a lock, and counts the calls that entered by it. All stripes
-// change to the next bucket together. A count is therefore either in a stripe or in the history, but never in both. The
-// drawing follows one call that is in flight when the bucket ends at 10.0 s:
+// The open bucket is divided into stripes. Each stripe has a lock, and counts the calls that entered through it. All
+// stripes change to the next bucket together. A count is therefore either in a stripe or in the history, but never in
+// both. The drawing follows one call that is in flight when the bucket ends at 10.0 s:
 //
 //	call                                stripe                        the first goroutine after the boundary
 //	----                                ------                        ------------------------------------
@@ -102,9 +102,9 @@
 //	       count the completion ----->  tally: 1 completion           in second 10
 //	       unlock
 //
-// A call enters with one atomic addition and without a lock. Its exit counts in the stripe by which the call entered,
-// under the lock of that stripe. If a writer has locked a stripe and finds that the bucket has ended, it unlocks the
-// stripe, turns the statistic, and locks the stripe again.
+// A call enters with one atomic addition and without a lock. Its exit counts in the stripe through which the call
+// entered, under the lock of that stripe. If a writer has locked a stripe and finds that the bucket has ended, it
+// unlocks the stripe, turns the statistic, and locks the stripe again.
 //
 // # The end mark
 //
@@ -121,13 +121,14 @@
 //	-----     --------               -------------   -----                     ---------
 //	open      end of the bucket, S   the same        enter without a lock      turning, SetCounters, Retire
 //	                                                 if S is 0
-//	turning   closedMark             past            wait for mu or the lock   the end of the turn
-//	retired   closedMark             MaxInt64        get the zero Call         never
+//	turning   closedMark             has passed      wait for mu or the lock   the end of the turn
+//	retired   closedMark             MaxInt64        get the zero Call         never, once Retire returned true
 //
 // End marks change only while the goroutine holds Statistic.mu and the locks of all stripes. These functions change
 // them: advance (open to turning), openBucket (turning to open), [Statistic.SetCounters] (open with another S),
-// [Statistic.Retire] (open to retired, or back to open if a call has entered), and grow (a new stripe gets the end mark
-// of the first stripe). [Statistic.Init] sets the first end mark before other goroutines can see the statistic.
+// [Statistic.Retire] (open to retired; if a call has entered meanwhile, Retire restores the old end mark), and grow (a
+// new stripe gets the end mark of the first stripe). [Statistic.Init] sets the first end mark before other goroutines
+// can see the statistic.
 //
 // A call that enters without a lock, and a goroutine that changes the end mark, both use two atomic words: the end mark
 // and the call word, which the next section describes. They access these two words in opposite order:
@@ -142,7 +143,7 @@
 // goroutine on the right sees the addition. Or in step 3, Enter sees the new end mark, and calls reconcileEnter, which
 // waits for the locks. If the statistic is retired, reconcileEnter takes the call back. Otherwise the call stays
 // counted. If the turn has seen the addition, the call counts in the bucket that has ended; if not, it counts in the
-// next bucket. reconcileEnter then adds the call to the counters, too.
+// next bucket. In both cases, reconcileEnter also adds the call to the counters.
 //
 // # The call word
 //
@@ -158,10 +159,11 @@
 //	n calls with the stamps t1 ... tn spend  n * end - (t1 + ... + tn)  until the end of the bucket
 //
 // Both parts wrap, so only differences of two values of the word are used. The number of entries is exact if fewer than
-// 67 million calls enter by a stripe in a bucket. The sum of stamps gives the call-seconds of the bucket modulo 13
-// days. The calls in flight at the start of the bucket spend its full length each. If entries and exits change this sum
-// by less than six days, the result is exact. Even a million calls that all enter at the beginning of a bucket of half
-// a second add less than six days.
+// 67 million calls enter through a stripe in a bucket. The sum of stamps gives the call-seconds of the bucket modulo 13
+// days. The calls in flight at the start of the bucket spend its full length each, and are counted separately. Entries
+// and exits change the call-seconds of the bucket, in either direction. If they change them by less than six days, the
+// result is exact. Even a million calls that all enter at the beginning of a bucket of half a second add less than six
+// days.
 //
 // The stamps in the word are rounded. When a call exits, the exact stamp of its entry is still available, and the exit
 // corrects the rounding.
@@ -169,8 +171,9 @@
 // # Call-seconds
 //
 // A call spends exactly the time from the stamp of its entry to the stamp of its exit, even if buckets turn in between.
-// Over all seconds, the call-seconds therefore equal the sum of the response times (Little's law); a batch counts once.
-// While a call is in flight, the time counted for it is rounded by up to 4.1 µs.
+// Over all seconds, the call-seconds therefore equal the sum of the response times (Little's law). In this sum the
+// response time of a batch counts once, because a batch is one call in flight. RTSum counts it once for each
+// completion. While a call is in flight, the time counted for it is rounded by up to 4.1 µs.
 //
 // Sealed seconds are final, so an event with a late stamp corrects the open second. A late entry adds the time that the
 // call spent before the open second. A late exit subtracts the time that sealed seconds counted after the call had
@@ -189,12 +192,13 @@
 // stripes or leaves belong to different instants. In that case the record has two bounds: the sum of the maxima is the
 // upper bound, and minConcurrency describes the lower bound.
 //
-// While a statistic has counters, calls enter by the first stripe, and the maximum is exact. A call that enters during
-// a turn is an exception: it cannot see whether the statistic has counters, so it may enter by another stripe.
+// While a statistic has counters, calls enter through the first stripe, and the maximum is exact. A call that enters
+// during a turn is an exception: it cannot see whether the statistic has counters, so it may enter through another
+// stripe.
 //
-// A call is in flight from an instant within Enter to an instant within Exit. A program may count its calls itself,
-// from the end of Enter to the start of Exit. If goroutines lose their processor within Enter or Exit, the maximum of
-// this count may be below the lower bound of the record.
+// A call is in flight from an instant within Enter to an instant within Exit. A program that counts its own calls, from
+// the end of Enter to the start of Exit, may find a maximum below the lower bound of the record: if a goroutine loses
+// its processor within Enter or Exit, its call is in flight for the record, but not for the program.
 //
 // # Locks
 //
@@ -208,8 +212,8 @@
 // sealed seconds therefore take mu, and delay no writer. Readers of the open bucket take all locks.
 //
 // Consistency: a sealed second is exact. A reader of the open bucket sees each completion as a whole. For each stripe,
-// it sees the passes and the calls in flight of one instant. It reads the stripes at slightly different instants, so it
-// may see a call and miss an earlier call that entered by another stripe.
+// it sees the passes and the calls in flight of one instant. Calls enter without a lock, also while the reader goes
+// from stripe to stripe, so the reader may see a call and miss an earlier call that entered through another stripe.
 //
 // # Costs
 //
@@ -238,6 +242,6 @@
 // time, this average may exceed the true maximum.
 //
 // A stripe can have up to 67 million calls in flight, and as many entries in one bucket. The calls in flight at the
-// start of a bucket spend its full length each; entries and exits in the bucket must change this sum of call-seconds by
+// start of a bucket spend its full length each. The entries and exits within the bucket must change its call-seconds by
 // less than six days.
 package node

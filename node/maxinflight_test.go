@@ -140,8 +140,8 @@ func TestMaxInFlightOfStripesDoesNotAddUp(t *testing.T) {
 	wg.Wait()
 }
 
-// Limits on concurrency set counters. With counters, all calls of a statistic enter by one stripe, and InFlightMax is
-// exact.
+// Limits on concurrency set counters. With counters, all calls of a statistic enter through one stripe, and InFlightMax
+// is exact.
 func TestMaxInFlightIsExactWithCounters(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Grow()

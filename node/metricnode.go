@@ -15,9 +15,9 @@ type MetricNode struct {
 	//
 	// For a view of one leaf (one resource, called by one origin in one context), InFlightMax is exact while the leaf
 	// has one stripe. The leaf gets more stripes when goroutines often contend for its lock. Under a limit on
-	// concurrency, new calls enter by the first stripe, and InFlightMax of a view of one leaf is exact again. Two kinds
-	// of calls are exceptions, and make it a lower bound: calls that entered by another stripe before the limit was
-	// set, and calls that enter while a bucket turns.
+	// concurrency, new calls enter through the first stripe, and InFlightMax of a view of one leaf is exact again. Two
+	// kinds of calls are exceptions, and make it a lower bound: calls that entered through another stripe before the
+	// limit was set, and calls that enter while a bucket turns.
 	//
 	// In all other cases, InFlightMax is the highest of these numbers: the maximum of a single leaf or stripe, the
 	// calls in flight at the start of the second, the calls in flight at the end of the second, and the average in

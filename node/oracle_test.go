@@ -245,8 +245,8 @@ func (o *oracles) second(i int64) node.MetricNode {
 	return m
 }
 
-// position follows the open bucket of a statistic. Its methods call methods of the timeline, so position is the only
-// part of the oracle that uses the implementation.
+// position follows the open bucket of a statistic. Only this part of the oracle uses the implementation: the methods of
+// position call methods of the timeline.
 type position struct {
 	r      *rig
 	length time.Duration

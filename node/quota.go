@@ -70,7 +70,8 @@ func newPasses(length time.Duration) passes {
 	return passes{ring: ring, ahead: ahead, at: beforeAll}
 }
 
-// With returns a quota that shares the ring of passes of q, and has its own count and strictness.
+// With returns another quota for the passes that q counts: both quotas share one ring. The new quota allows count
+// passes in a second. If strict is true, its window is longer by one bucket.
 func (q *Quota) With(count int64, strict bool) *Quota {
 	x := &Quota{passes: q.passes, count: max(count, 0)}
 	if strict {

@@ -121,8 +121,8 @@ func TestRetireRacesWithEnter(t *testing.T) {
 	t.Logf("retired %d, entered %d", retired, entered)
 }
 
-// A new stripe gets the end mark of the open bucket. Calls of this bucket can therefore enter by the new stripe without
-// its lock.
+// A new stripe gets the end mark of the open bucket. Calls of this bucket can therefore enter through the new stripe
+// without its lock.
 func TestNewStripesKnowTheOpenBucket(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)

@@ -140,8 +140,8 @@ func TestViewLeavesOutUnknownSeconds(t *testing.T) {
 	}
 }
 
-// Completions by code are totals. When leaves are retired and removed, their completions stay in the view and in a
-// clone of the view. A concurrent reader sees these completions, too.
+// A view counts completions by code since it began. When leaves are retired and removed, their completions therefore
+// stay in the view and in a clone of the view. A concurrent reader sees these completions, too.
 func TestCodesOutliveTheirLeaves(t *testing.T) {
 	const now = 100 * time.Second
 	r := newRig(t, node.Options{})

@@ -74,7 +74,9 @@ func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
 		r.histograms.add(index, s.packCells(scratch[:0], rec))
 	}
 	r.seconds.add(index, rec.append(scratch[:0], slides))
-	slides[len(slides)-1] = rec.Pass // as in record.unpack, maxSlidePasses does not limit the last slide
+	// The window of the last slide is the whole second. Of the slides, only this one is not limited by maxSlidePasses.
+	// The method record.unpack sets it in the same way.
+	slides[len(slides)-1] = rec.Pass
 	r.peak.add(index, slides)
 }
 

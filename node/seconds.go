@@ -146,27 +146,26 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 	return inFlight
 }
 
-// LastActive returns the index of the last active second before the second with this index. A second is active if a
-// call began, ended, was refused, or was in flight in it; see [MetricNode.Idle]. If the view has no active second
-// before this index, LastActive returns the index of the second that precedes the start of the view.
+// LastActive returns the index of the last active second before the second limit. The parameter limit is an index, too.
+// A second is active if a call began, ended, was refused, or was in flight in it; see [MetricNode.Idle]. If the view
+// has no active second before limit, LastActive returns the index of the second that precedes the start of the view.
 //
-// The result is exact if the second with this index is still within the history, even if the record of the last active
-// second was dropped. If the second with this index is older than the history, LastActive may return index-1 although
-// the second index-1 was idle.
+// If the second limit is within the history, the result is exact, even if the record of the last active second was
+// dropped. If the second limit is older than the history, LastActive may return limit-1 although this second was idle.
 //
-// LastActive costs a lock of each leaf. If a leaf has records since the second with this index, LastActive also scans
-// records of this leaf. The scan starts where the previous lookup ended, or at the oldest record.
-func (v *View) LastActive(index int64) int64 {
+// LastActive locks each leaf once. If a leaf has records since the second limit, LastActive also scans records of this
+// leaf. The scan starts where the previous lookup ended, or at the oldest record.
+func (v *View) LastActive(limit int64) int64 {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
 	last := max(v.since-1, removed.active)
 	for _, s := range leaves {
 		s.mu.Lock()
 		s.advance(open.Start)
-		last = max(last, s.lastActive(min(index, open.Index)))
+		last = max(last, s.lastActive(min(limit, open.Index)))
 		s.mu.Unlock()
 	}
-	return min(last, index-1)
+	return min(last, limit-1)
 }
 
 // lastActive returns the last second before limit in which s had an event or a call in flight. The parameter limit and

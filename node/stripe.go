@@ -8,8 +8,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// stripe is a part of the open bucket with its own lock. It has the counts of the calls that entered by it, the number
-// of these calls that are in flight, and their response times in the open second.
+// stripe is a part of the open bucket with its own lock. It has the counts of the calls that entered through it, the
+// number of these calls that are in flight, and their response times in the open second.
 //
 // A call enters with one atomic addition to the field entered. All other counts are plain memory under mu: ten
 // additions under a lock cost as much as one atomic addition. To end a bucket, the goroutine that holds mu loads the

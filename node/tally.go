@@ -17,7 +17,7 @@ type tally struct {
 	inFlightTime int64
 }
 
-// complete counts n completions with the response time rt each. If failed is true, they are also n exceptions.
+// complete counts n completions, each with the response time rt. If failed is true, complete also counts n exceptions.
 func (t *tally) complete(rt time.Duration, n int64, failed bool) {
 	if t.Complete == 0 || rt < t.RTMin {
 		t.RTMin = rt
@@ -43,7 +43,7 @@ func (t *tally) complete(rt time.Duration, n int64, failed bool) {
 // its stamp to the end of the bucket. The call word yields the second part: n entries add n times the end of the
 // bucket, minus the sum of their stamps.
 const (
-	// At most 2^26 = 67 million calls can enter by a stripe in one bucket, and at most 2^26 can be in flight.
+	// At most 2^26 = 67 million calls can enter through a stripe in one bucket, and at most 2^26 can be in flight.
 	callBits = 26
 	tickBits = 12                       // a tick is 2^12 ns = 4.1 µs
 	areaBits = 64 - callBits + tickBits // the call word yields call-seconds modulo 2^areaBits ns
@@ -97,14 +97,14 @@ func (st *stripe) addInFlight(n int64, begin leap.Reading) {
 	st.open.inFlightTime += n * int64(st.bucketEnd()-begin)
 }
 
-// inFlightTime returns the call-seconds of the open bucket up to the reading end. The parameter entered is a value of
-// the call word, and the entries up to this value are included. inFlightTime assumes that all calls in flight stay
-// until end. The result may be negative, because late exits also subtract time that earlier buckets counted, and
-// because stamps are rounded.
+// inFlightTime returns the call-seconds of the open bucket, as if all calls in flight stayed until the end of the
+// bucket. The parameter end is the end of the bucket, and entered is a value of the call word: the result includes the
+// entries up to this value. The result may be negative, because late exits also subtract time that earlier buckets
+// counted, and because stamps are rounded.
 //
-// The result has three parts, see the comment on the layout of the call word. The part of the calls in flight at the
-// start is computed without the call word. The variable rest holds the sum of the other two parts. It wraps, and only
-// its low areaBits bits are valid. inFlightTime therefore sign-extends these bits. mu must be held.
+// The comment on callBits describes the three parts of the result. The part of the calls in flight at the start is
+// computed without the call word. The variable rest is the sum of the other two parts. The call word yields only the
+// low areaBits bits of this sum, so inFlightTime extends the sign to the other bits. mu must be held.
 func (st *stripe) inFlightTime(entered uint64, end leap.Reading) time.Duration {
 	since := entered - st.enteredAtStart
 	rest := callsIn(since)*int64(end) - int64(since>>callBits<<tickBits) + st.open.inFlightTime
