@@ -40,9 +40,9 @@ func (g Grade) String() string {
 // Strict, no second holds more passes than Count, wherever the second begins. For the cost of Strict see [node.Quota].
 //
 // If a limit on QPS would refuse a prioritized call, the call borrows from the first later bucket that has enough
-// quota. The call waits until this bucket begins, and then passes. If the bucket does not begin within half a second,
-// or if no bucket has enough quota, the call is blocked immediately. A borrowed pass is called an occupied pass. If the
-// context of the call ends during the wait, the call is blocked.
+// quota. The call waits until this bucket begins, and then passes. If this bucket begins more than half a second from
+// now, or if no bucket has enough quota, the call is blocked at once, without a wait. A borrowed pass is called an
+// occupied pass. If the context of the call ends during the wait, the call is blocked.
 //
 // # Concurrency
 //
@@ -72,14 +72,15 @@ func (g Grade) String() string {
 // # Dry runs
 //
 // A dry run is a limit that refuses no call. It counts the calls that it would refuse: see [Resource.DryRuns]. A dry
-// run checks a call when the call passes, so it checks only calls that all limits admit. A call that a dry run would
-// refuse passes, and counts everywhere except in the quotas of dry runs. If callers do not retry, the dry runs of a
-// name therefore count exactly the calls that the same limits would refuse.
+// run checks a call when the call passes, so it checks only calls that all limits admit. Even if a dry run would refuse
+// the call, the call passes. It then counts everywhere except in the quotas of dry runs. The dry runs of a name
+// therefore count exactly the calls that the same limits would refuse, if callers do not retry: a refused caller may
+// retry, but a dry run causes no retry.
 //
 // A new dry run counts the passes of the last second and the calls in flight, as a new limit does. No prioritized call
 // waits for a dry run. If a dry run would let a prioritized call borrow from a later bucket, the dry run counts the
 // pass in the later bucket. A dry run and a limit may have the same Resource, Origin and Grade. They do not affect each
-// other. A call that a dry run would refuse costs about as much as a pass and a refusal together.
+// other. If a dry run would refuse a call, this call costs about as much as a pass and a refusal together.
 //
 // # Limitations
 //
@@ -89,8 +90,8 @@ func (g Grade) String() string {
 // Some earlier calls do not count for new quotas:
 //
 //   - A new pattern does not count the earlier calls of overflowing names.
-//   - When a name gets its own resource or quota, a shared quota may count some calls of the name that are in flight.
-//     The name's own quota does not count these calls.
+//   - A name that gets its own resource or quota may have calls in flight that count in a shared quota. These calls do
+//     not count in the name's own quota.
 //   - If there was no memory for a leaf, Other recorded the passes of this leaf. A new limit on the resource of the
 //     leaf does not count these earlier passes.
 type Limit struct {

@@ -37,7 +37,7 @@ func (e *BlockedError) Error() string {
 	return s
 }
 
-// Unwrap makes errors.Is find [ErrBlocked]. If the field Cancelled is not nil, errors.Is also finds its error.
+// Unwrap lets errors.Is find [ErrBlocked] and, if the field Cancelled is not nil, the error in Cancelled.
 func (e *BlockedError) Unwrap() []error {
 	if e.Cancelled != nil {
 		return []error{ErrBlocked, e.Cancelled}

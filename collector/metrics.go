@@ -36,7 +36,7 @@ type Metric struct {
 	Began time.Time
 }
 
-// Each calls yield with each current value and its label values.
+// Each passes every current value of the metric, with its label values, to yield.
 func (m *Metric) Each(yield func(v float64, labels ...string)) {
 	type series struct {
 		v      float64

@@ -117,9 +117,9 @@ func (c *Collector) ensureOther() *Resource {
 	return c.other.Load()
 }
 
-// newResource creates a resource. mu must be held. Seal also takes mu to read the list of resources. There are thus two
-// cases. If the resource is in the list that Seal reads, Seal also seals the seconds of this resource. If the resource
-// is created later, it has no second before the boundary of this Seal.
+// newResource creates a resource. mu must be held, because Seal holds mu while it reads the list of resources. If Seal
+// reads the list after newResource, it seals the seconds of the resource. If Seal reads the list before, the resource
+// has no second before the boundary of this Seal.
 func (c *Collector) newResource(name string) *Resource {
 	v := node.NewView(c.shape, c.line.Now())
 	r := &Resource{name: name}

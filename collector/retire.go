@@ -198,14 +198,14 @@ func (c *Collector) compact() {
 		c.mu.Unlock()
 	}
 	if gone.leaves > 0 {
-		// Sweeps and evictions retire a leaf only if it was idle for at least the history and two seconds. No retired
-		// leaf has therefore recorded anything in the second with the index since or later.
-		since := c.idleSince(c.line.At(0).Index)
+		// Sweeps and evictions retire a leaf only if it was idle for at least the history and two seconds. A retired
+		// leaf has therefore recorded nothing in the second idleFrom and in later seconds.
+		idleFrom := c.idleSince(c.line.At(0).Index)
 		for _, e := range *c.entrances.Load() {
-			e.view.Remove(since)
+			e.view.Remove(idleFrom)
 		}
-		c.root.view.Remove(since)
-		c.inbound.view.Remove(since)
+		c.root.view.Remove(idleFrom)
+		c.inbound.view.Remove(idleFrom)
 	}
 }
 

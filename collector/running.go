@@ -126,12 +126,12 @@ func (t *traced) Value(k any) any {
 	return t.Context.Value(k)
 }
 
-// String describes the context, for the same reason as [frame.String].
+// String describes the context. Without it, fmt would print the fields by reflection; see [frame.String].
 func (t *traced) String() string { return fmt.Sprintf("%v.WithTraceID(%q)", t.Context, t.id) }
 
-// slot holds the frame (the context) of a call that was entered with a context, from the start of the call to its end.
-// A slot costs each call two atomic writes, one at its start and one at its end, and no lock. A slot retains no call
-// that has ended.
+// slot holds the frame of a call in flight. A frame is the context that Enter returns; calls that enter through a
+// handle have none. The start of a call sets a slot, and its end clears the slot: this costs two atomic writes and no
+// lock. A slot therefore retains no call that has ended.
 type slot = atomic.Pointer[frame]
 
 // slotShard is a group of slots that fills a cache line. A goroutine chooses a shard by the address of its stack. A

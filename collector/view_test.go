@@ -94,7 +94,7 @@ func TestHandlesAndViewsFollowTheirNames(t *testing.T) {
 	if got := handle.Exemplars(); len(got) != 1 || f.now().Sub(got[0].At) > 2*time.Second {
 		t.Errorf("the handle has the exemplars %v", got)
 	}
-	for name, v := range c.Resource("a").Origins() { // created after the name was used again
+	for name, v := range c.Resource("a").Origins() { // these views are created after the name was used again
 		kept["later origin "+name] = v
 	}
 	for range 200 {
