@@ -169,8 +169,8 @@ func TestNothingIsLostAcrossTurns(t *testing.T) {
 	t.Logf("%d calls in %d seconds of %d buckets", want.Pass, next-first, 10)
 }
 
-// Stripes are added while calls that entered through the old stripes are in flight. Each call must exit
-// through its own stripe.
+// Stripes are added while calls that entered through the old stripes are in flight. Each call must exit through
+// its own stripe.
 func TestGrowthKeepsWhatIsInFlight(t *testing.T) {
 	for range 20 {
 		r := newRig(t, node.Options{})
