@@ -14,8 +14,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A client sends a million names, origins and entrances. The memory does not grow, and every call is counted. The
-// self-metrics count the calls that were recorded for Other.
+// A client invents a million names, and uses them as names of resources, origins and entrances. Every call is counted.
+// After the first tenth of the names, the memory grows by at most 4 MiB. Health counts the calls that exceed the bounds
+// of the Options.
 func TestAMillionNames(t *testing.T) {
 	million := 1_000_000
 	if testing.Short() {
@@ -62,7 +63,7 @@ func TestAMillionNames(t *testing.T) {
 	before, leaves := heap(), c.Health().Leaves
 	flood(million/10, million)
 	if grown := heap() - before; grown > 4<<20 {
-		t.Errorf("%d bytes more for %d names more", grown, million-million/10)
+		t.Errorf("the memory grew by %d bytes for %d more names", grown, million-million/10)
 	}
 	want := int64(million/4 + million/4 + million/4 + 5*(million/4))
 	var sum node.Counts
@@ -73,10 +74,10 @@ func TestAMillionNames(t *testing.T) {
 		t.Errorf("%d passes and %d completions, want %d", sum.Pass, sum.Complete, want)
 	}
 	if root := c.Tree().View().Snapshot(nil).Total; root.Pass != int64(million) {
-		t.Errorf("the root has %d, want %d", root.Pass, million)
+		t.Errorf("the root has %d passes, want %d", root.Pass, million)
 	}
 	if in := c.Inbound().Snapshot(nil).Total; in.Pass != int64(million/4) {
-		t.Errorf("inbound are %d, want %d", in.Pass, million/4)
+		t.Errorf("%d inbound passes, want %d", in.Pass, million/4)
 	}
 	h := c.Health()
 	if h.Resources > 501 || h.Leaves != leaves || h.Leaves > 500+4 || h.Entrances > 11 ||
@@ -88,7 +89,8 @@ func TestAMillionNames(t *testing.T) {
 	}
 }
 
-// Clients can send any origin: too long, invalid UTF-8, or too many different ones.
+// A client can send any text as the origin of a call. The Collector shortens long origins, replaces invalid UTF-8, and
+// records origins beyond MaxOrigins as Other.
 func TestOriginsAreCleaned(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxOrigins: 2})
 	for _, origin := range []string{strings.Repeat("x", 10_000), "a\xff\xfeb", "third", "fourth", ""} {
@@ -101,11 +103,12 @@ func TestOriginsAreCleaned(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	if n := c.Resource("a").Origin(collector.Other).Window().Pass; n != 2 || c.Health().OriginOverflow != 2 {
-		t.Errorf("%d, %+v", n, c.Health())
+		t.Errorf("%d passes of the origin Other, %+v", n, c.Health())
 	}
 }
 
-// A name in a limit always gets a resource, so a client cannot evade the limit by filling the table first.
+// A name in a limit always gets a resource, and an origin in a limit is always recorded separately. A client can
+// therefore not evade a limit by filling the table of resources or the table of origins first.
 func TestNamesOfLimitsHaveASlot(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxResources: 2, MaxOrigins: 1})
 	limit(t, c, collector.Limit{Resource: "login", Count: 1}, collector.Limit{Resource: "x*", Origin: "bot", Count: 0})
@@ -117,21 +120,21 @@ func TestNamesOfLimitsHaveASlot(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := c.Resource("login").TryEnter(); err == nil {
-		t.Error("a second call passed")
+		t.Error("a second call of login passed")
 	}
 	c.Enter(t.Context(), "xa", collector.Origin("one"))
 	limit(t, c, collector.Limit{Resource: "_other", Origin: "bot", Count: 0})
 	c.Enter(t.Context(), "xa", collector.Origin("one"))
 	if _, _, err := c.Enter(t.Context(), "xa", collector.Origin("bot")); err == nil {
-		t.Error("an origin without a place evades its limit")
+		t.Error("the origin bot evades its limit")
 	}
 	if c.Resource("login").Name() != "login" || c.Resource("c").Name() != collector.Other {
-		t.Error("the wrong resource has a place")
+		t.Error("login has no resource, or c has one")
 	}
 }
 
-// Made-up names do not evade a limit with a pattern. With two resources allowed, two more names have their own quotas.
-// All further names share one quota for each pattern that they match.
+// Made-up names do not evade a limit with a pattern. MaxResources is 2: two names get resources, and two more names get
+// their own quotas. All further names share one quota for each pattern that they match.
 func TestPatternsLimitTheOverflow(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxResources: 2})
 	limit(
@@ -152,10 +155,14 @@ func TestPatternsLimitTheOverflow(t *testing.T) {
 	}
 	// /api/0 and /web/0 have the two resources; /api/1 and /api/2 have their own quotas. The calls of /api/0, /api/1
 	// and /api/2 pass: 3 calls. The other 17 names below /api/ share one quota of 5. Together, 3 + 5 = 8 calls below
-	// /api/ pass. No limit applies to /web/. The limit of 0 refuses all calls below /bot/.
+	// /api/ pass. No limit applies to /web/. The limit of 0 refuses all calls below /bot/, and a name without a pass
+	// keeps no quota.
 	if fmt.Sprint(passed) != "map[/api/:8 /web/:20]" {
 		t.Errorf("%v", passed)
 	}
+	// Other records all calls except the calls of /api/0 and /web/0. Below /api/, 7 calls pass and 12 are refused.
+	// Below /web/, 19 calls pass. Below /bot/, 20 calls are refused. These are 7 + 19 = 26 passes and 12 + 20 = 32
+	// blocks.
 	if s := c.Resource(collector.Other).Snapshot(nil); s.Total.Pass != 26 || s.Total.Block != 32 {
 		t.Errorf("%+v", s.Total)
 	}
@@ -232,13 +239,13 @@ func TestIdleIsRetired(t *testing.T) {
 	if in := c.Inbound().Snapshot(nil).Total.Pass; in != 1 {
 		t.Errorf("inbound %d", in)
 	}
-	leak.Exit(nil) // while the call was in flight, its leaf was not retired, however long the call took
+	leak.Exit(nil) // the leaf was not retired, because this call was in flight
 	if s := c.Resource("leak").Snapshot(nil); s.InFlight != 0 || s.Total.Complete != 1 {
 		t.Errorf("leak %+v", s)
 	}
 
-	// If a handle is used after the retirement of its resource, a new series starts. Later lookups of the name return
-	// the same new resource.
+	// After the retirement of a resource, a call through its handle registers the name again, and a new series starts.
+	// A later lookup of the name returns the new resource.
 	if old.InFlight() != 0 || old.PassQPS() != 0 {
 		t.Error("the retired handle is not idle")
 	}
@@ -247,7 +254,7 @@ func TestIdleIsRetired(t *testing.T) {
 	again := c.Resource("old")
 	if s := again.Snapshot(nil); s.Total.Pass != 1 || old.Snapshot(nil) != s ||
 		again.View().Node() != old.View().Node() {
-		t.Errorf("the new one has %+v, the handle %+v", s, old.Snapshot(nil))
+		t.Errorf("the new resource has %+v, the retired handle %+v", s, old.Snapshot(nil))
 	}
 	f.add(time.Hour)
 	c.Seal()
@@ -257,7 +264,7 @@ func TestIdleIsRetired(t *testing.T) {
 	e = old.Enter()
 	e.Exit(nil)
 	if s := old.Snapshot(nil); s.Total.Pass != 1 {
-		t.Errorf("after it was retired twice the handle has %+v", s)
+		t.Errorf("after two retirements, the handle has %+v", s)
 	}
 	_, e2, _ := c.Enter(ctx, "late") // this call is nested below a call with a retired leaf
 	e2.Exit(nil)
@@ -269,8 +276,9 @@ func TestIdleIsRetired(t *testing.T) {
 	}
 }
 
-// If all origins of a resource are in use, a sweep does not copy the map of origins. Registrations of new names wait
-// for parts of the sweep, so each part must be fast.
+// If all origins of a resource are in use, a sweep does not copy the map of origins. The sweep holds the Collector's
+// lock while it searches the map for unused origins. The search must be fast, because the registration of a new name
+// waits for the lock.
 func TestOriginsThatAreAllInUseAreNotCopied(t *testing.T) {
 	c, _ := retiring(t)
 	for i := range 50 {
@@ -301,7 +309,7 @@ func TestNegativeRetireAfterRetiresNothing(t *testing.T) {
 	}
 }
 
-// If the table is full, a new name evicts an idle resource, even if no exporter calls Seal.
+// If the table of resources is full, a new name evicts an idle resource, even if no exporter calls Seal.
 func TestRetirementFreesSlots(t *testing.T) {
 	c, f := clocked(t, collector.Options{MaxResources: 2, RetireAfter: 20 * time.Minute})
 	for _, origin := range []string{"x", "y", "z"} {
@@ -312,7 +320,7 @@ func TestRetirementFreesSlots(t *testing.T) {
 		e.Exit(nil)
 	}
 	f.add(time.Hour)
-	e := c.Resource(collector.Other).Enter() // a recorded call opens the current second
+	e := c.Resource(collector.Other).Enter() // this call opens the current second, so a sweep is due
 	e.Exit(nil)
 	if got := c.Resource("d").Name(); got != "d" {
 		t.Errorf("d is counted for %s", got)
@@ -377,7 +385,7 @@ func TestRetirementUnderWriters(t *testing.T) {
 		defer stop.Store(true)
 		for took := time.Duration(0); took < length || took < time.Minute &&
 			c.Health().Retired < 20; took = time.Since(begin) {
-			f.add(70 * time.Second) // names that are not called again become idle
+			f.add(70 * time.Second) // more than RetireAfter, so the next Seal can retire idle resources
 			c.Seal()
 			for _, r := range c.Seal().Resources {
 				if n := r.InFlight(); n < 0 {
@@ -390,7 +398,7 @@ func TestRetirementUnderWriters(t *testing.T) {
 	root := c.Tree().View().Snapshot(nil)
 	in := c.Inbound().Snapshot(nil)
 	if h := c.Health(); h.Retired < 20 {
-		t.Errorf("only %d were retired", h.Retired)
+		t.Errorf("only %d resources were retired", h.Retired)
 	}
 	if root.Total.Pass != calls.Load() || root.Total.Complete != calls.Load() || root.Total.Block != blocks.Load() ||
 		root.InFlight != 0 {

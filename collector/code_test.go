@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// answered returns the completed calls of a view by code. It omits codes without calls.
+// answered returns the number of completed calls of a view for each code. It omits codes without calls.
 func answered(v collector.View) map[string]int64 {
 	all := map[string]int64{}
 	for code, n := range v.Codes() {
@@ -28,9 +28,10 @@ func answered(v collector.View) map[string]int64 {
 	return all
 }
 
-// Each registered status has its own code. All other numbers share one code, so the number of codes is bounded.
+// Each status in IANA's registry and each status of nginx has its own code. All other numbers share one code, so the
+// number of codes is bounded.
 func TestHTTPStatus(t *testing.T) {
-	// net/http has the statuses of IANA's registry except unused, temporary and obsolete ones, such as 104 and 306.
+	// net/http has all statuses of IANA's registry except 104, which is temporary, and 306, which is unused.
 	registered := map[int]bool{104: true, 306: true}
 	for status := range 1000 {
 		if http.StatusText(status) != "" {
@@ -38,7 +39,7 @@ func TestHTTPStatus(t *testing.T) {
 		}
 	}
 	if len(registered) != 64 {
-		t.Errorf("%d statuses", len(registered))
+		t.Errorf("%d registered statuses, want 64", len(registered))
 	}
 	for _, nginx := range []int{444, 494, 495, 496, 497, 498, 499} {
 		registered[nginx] = true
@@ -53,7 +54,7 @@ func TestHTTPStatus(t *testing.T) {
 		}
 	}
 	if none := (collector.Code{}).String(); none != "" {
-		t.Errorf("no code is %q", none)
+		t.Errorf("the zero Code is %q, want an empty string", none)
 	}
 }
 
@@ -73,11 +74,11 @@ func TestGRPCCode(t *testing.T) {
 	}
 }
 
-// Regression: a thousand responses 401 looked like a thousand responses 200.
+// Regression: a thousand responses with the status 401 were counted like a thousand responses with the status 200.
 //
-// Every completion counts for exactly one code in each view: the resource, the origin, the entrance, and all inbound
-// calls. The test makes single calls, batches, and calls that are recorded for Other. It uses each method that ends a
-// call.
+// Every completion counts for exactly one code in each view: in the views of the resource, of the origin, of the
+// entrance, and of all inbound calls. The test makes single calls, batches, and calls that are recorded for Other. It
+// ends the calls with ExitCode and ExitTrace, the methods that take a code.
 func TestCodesAreCountedOnceInEveryView(t *testing.T) {
 	c := newCollector(t, collector.Options{MaxResources: 2})
 	want, inbound := map[string]map[string]int64{}, map[string]int64{}
@@ -107,7 +108,7 @@ func TestCodesAreCountedOnceInEveryView(t *testing.T) {
 			e.ExitTrace(err, code, "x")
 		default:
 			e.ExitCode(err, code)
-			e.ExitCode(nil, collector.HTTPStatus(500)) // ignored: the call has ended
+			e.ExitCode(nil, collector.HTTPStatus(500)) // e has ended, so ExitCode and Exit do nothing
 			e.Exit(nil)
 		}
 		resource := name
@@ -146,7 +147,7 @@ func TestCodesAreCountedOnceInEveryView(t *testing.T) {
 	}
 }
 
-// The methods of the zero Entry count no code.
+// The zero Entry and a nil Collector count no code. A block has no code either.
 func TestCodesOfNoCall(t *testing.T) {
 	(&collector.Entry{}).ExitCode(nil, collector.HTTPStatus(200))
 	(&collector.Entry{}).ExitCode(errors.New("x"), collector.HTTPStatus(200))
@@ -154,12 +155,12 @@ func TestCodesOfNoCall(t *testing.T) {
 	_, e, _ := c.Enter(t.Context(), "a")
 	e.ExitCode(nil, collector.HTTPStatus(200))
 	for range c.Inbound().Codes() {
-		t.Error("a nil Collector was answered")
+		t.Error("a nil Collector has codes")
 	}
 	r := newCollector(t, collector.Options{}).Resource("a")
 	r.Block("")
 	if got := maps.Collect(r.View().Codes()); len(got) != 1 || got[collector.Code{}] != 0 {
-		t.Errorf("a block has %v", got)
+		t.Errorf("a block has the codes %v", got)
 	}
 }
 
@@ -177,7 +178,7 @@ func TestCodesOfCallsWhoseErrorPanics(t *testing.T) {
 	}
 }
 
-// The codes of retired origins stay in the totals of the resource and of all inbound calls.
+// After an origin is retired, its completions stay in the counts by code of the resource and of all inbound calls.
 func TestCodesOutliveRetirement(t *testing.T) {
 	c, f := retiring(t)
 	call := func(origin string, status int) {
@@ -231,12 +232,12 @@ func TestCodesNeverFall(t *testing.T) {
 		var sum int64
 		for code, n := range by.All() {
 			if sum += n; n < last[code] || code == 0 && n > 0 {
-				t.Fatalf("code %s was %d and is %d", collector.CodeName(code), last[code], n)
+				t.Fatalf("code %s was counted %d times before, and %d times now", collector.CodeName(code), last[code], n)
 			}
 			last[code] = n
 		}
 		if sum != s.Total.Complete {
-			t.Fatalf("%d calls with codes, and %d", sum, s.Total.Complete)
+			t.Fatalf("the counts by code add up to %d, but there are %d completions", sum, s.Total.Complete)
 		}
 	}
 	close(stop)

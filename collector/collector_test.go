@@ -49,7 +49,7 @@ func TestCallsAreCounted(t *testing.T) {
 		e := r.Enter()
 		time.Sleep(20 * ms)
 		e.Exit(nil)
-		e.Exit(errBad) // ignored: the call has ended
+		e.Exit(errBad) // e has ended, so this Exit does nothing
 		for _, err := range []error{nil, errBad} {
 			got := r.Do(func() error { time.Sleep(30 * ms); return err })
 			if !errors.Is(got, err) {
@@ -78,15 +78,15 @@ func TestCallsAreCounted(t *testing.T) {
 	})
 }
 
-// If the function panics or calls runtime.Goexit, Do counts an exception and leaves no call in flight. Do passes the
-// panic on to its caller.
+// Do counts an exception if its function panics or calls runtime.Goexit. The call is then no longer in flight. A panic
+// continues in the caller of Do.
 func TestDoCountsPanicsAndGoexit(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	r := c.Resource("a")
 	func() {
 		defer func() {
 			if v := recover(); v != "boom" {
-				t.Errorf("the panic that came out is %v", v)
+				t.Errorf("the recovered panic is %v, want boom", v)
 			}
 		}()
 		_ = r.Do(func() error { panic("boom") })
@@ -118,7 +118,7 @@ func TestExitFromAnotherGoroutineAndTwice(t *testing.T) {
 	}
 }
 
-// A nil Collector, and every nil value that it returns, does nothing.
+// A nil Collector and its nil Resource record nothing. Their methods that read counts return zero values.
 func TestNilCollectorRecordsNothing(t *testing.T) {
 	var c *collector.Collector
 	r := c.Resource("a")
@@ -156,7 +156,7 @@ func TestNames(t *testing.T) {
 	}
 	a, b := collector.CleanName(long+"a"), collector.CleanName(long+"b")
 	if a == b {
-		t.Error("two long names became one")
+		t.Error("two different long names became the same name")
 	}
 	for _, name := range []string{a, b, collector.CleanName(strings.Repeat("\xff", 10000))} {
 		if len(name) > collector.MaxNameLength || !utf8.ValidString(name) {
@@ -166,7 +166,7 @@ func TestNames(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	first := c.Resource(long)
 	if again := c.Resource(long); again != first || c.Resource("") != c.Resource(collector.Unnamed) {
-		t.Error("one name, two resources")
+		t.Error("two lookups of one name returned different resources")
 	}
 }
 
@@ -192,9 +192,9 @@ func TestOverflowIsCounted(t *testing.T) {
 		t.Errorf("%d calls in %d resources, health %+v", calls, len(m.Resources), h)
 	}
 	if c.Resource(collector.Other) != c.Resource("one more") {
-		t.Error("two overflow resources")
+		t.Error("there are two resources for overflowing names")
 	}
-	// A lookup of Other uses no slot of the table.
+	// A lookup of Other uses no slot of the table of resources.
 	c = newCollector(t, collector.Options{MaxResources: 2})
 	c.Resource(collector.Other)
 	if a, b := c.Resource("a"), c.Resource("b"); a.Name() != "a" || b.Name() != "b" {
@@ -211,8 +211,9 @@ func TestNewReportsAllInvalidOptions(t *testing.T) {
 	}
 }
 
-// Once a second is sealed, it gets no more records. A resource that is registered during Seal is therefore sealed with
-// the others, or begins after the sealed seconds.
+// Once a second is sealed, its records do not change, and no resource gets a new record of this second. If a resource
+// is registered during Seal, there are therefore two cases. Seal also seals the seconds of this resource, or the first
+// second of the resource is later than the sealed seconds.
 func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 	var clock atomic.Int64
 	c := newCollector(t, collector.Options{
@@ -245,7 +246,9 @@ func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 		clock.Add(int64(130 * ms))
 		runtime.Gosched()
 		m := c.Seal()
-		for i := next - 10; i < next; i++ { // records that the test has read before must be unchanged
+		// Seal has sealed these ten seconds in an earlier round. No record of them may have changed, appeared or
+		// vanished.
+		for i := next - 10; i < next; i++ {
 			for _, r := range m.Resources {
 				rec, ok := r.View().Node().Second(i)
 				if before, known := rows[row{r.Name(), i}]; ok != known || rec != before {
@@ -265,8 +268,8 @@ func TestRegistrationDoesNotReopenASealedSecond(t *testing.T) {
 	wg.Wait()
 }
 
-// Seal returns a Boundary. All seconds before Boundary.Open can be read for every resource, even if another goroutine
-// opens the next second after Seal has read the clock and before Seal seals the seconds.
+// Seal reads the clock, and then seals the seconds. In between, another goroutine may open the next second. Even then,
+// all seconds before the field Open of the returned Boundary can be read for every resource.
 func TestSecondsBeforeBoundaryAreSealed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -276,7 +279,7 @@ func TestSecondsBeforeBoundaryAreSealed(t *testing.T) {
 		e.Exit(nil)
 		before := c.Timeline().Now()
 		time.Sleep(ms)
-		busy.Block("") // opens the next second
+		busy.Block("") // this block opens the next second
 		m := c.SealAt(before)
 		for _, r := range m.Resources {
 			if _, ok := r.View().Node().Second(m.Open - 1); !ok {
@@ -286,7 +289,7 @@ func TestSecondsBeforeBoundaryAreSealed(t *testing.T) {
 	})
 }
 
-// Concurrent lookups of a new name return the same resource, even if they compete for the last free slot.
+// Concurrent lookups of a new name return the same resource, even if they compete for the last free slot of the table.
 func TestTheLastSlotIsTakenOnce(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
@@ -306,8 +309,7 @@ func TestTheLastSlotIsTakenOnce(t *testing.T) {
 	}
 }
 
-// If Options.Now returns an earlier time than it did before, the time of the Collector stops. Every call is still
-// counted.
+// If Options.Now returns an earlier time than before, the time of the Collector stops. Every call is still counted.
 func TestNowThatGoesBack(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 10, 0, time.UTC)
 	c := newCollector(t, collector.Options{Now: func() time.Time { return now }})
@@ -351,12 +353,14 @@ func BenchmarkResource(b *testing.B) {
 func TestRecordingAllocatesNothing(t *testing.T) {
 	r := newCollector(t, collector.Options{}).Resource("a")
 	f := func() error { return nil }
+	// AllocsPerRun rounds the average down. A few allocations, such as for the window of the first second, therefore do
+	// not fail the test.
 	if n := testing.AllocsPerRun(1000, func() {
 		e := r.Enter()
 		e.Exit(nil)
 		_ = r.Do(f)
 		r.Block("")
-	}); n >= 1 { // up to 999 allocations in 1000 rounds are fine: the first second allocates the window
+	}); n >= 1 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -387,7 +391,7 @@ func TestDo(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() != "boom" {
-					t.Error("the panic is gone")
+					t.Error("the panic did not continue")
 				}
 			}()
 			_ = do(func() error { panic("boom") })
@@ -406,8 +410,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// Exemplars has the latest call with a valid trace ID for each bucket of the histogram. The response time of the call
-// lies in the bucket.
+// For each bucket of the histogram, Exemplars returns the latest call with a response time in this bucket. It ignores
+// calls without a valid trace ID.
 func TestExemplars(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{
@@ -433,10 +437,10 @@ func TestExemplars(t *testing.T) {
 	call(time.Millisecond, nil, "")
 	call(time.Millisecond, nil, strings.Repeat("x", 65))
 	call(time.Millisecond, nil, "\xff")
-	end := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	want := []collector.Exemplar{
-		{TraceID: "second", RT: 9 * time.Millisecond, At: end.Add(19 * time.Millisecond)},
-		{TraceID: "slow", RT: 2 * time.Second, At: end.Add(2019 * time.Millisecond)},
+		{TraceID: "second", RT: 9 * time.Millisecond, At: start.Add(19 * time.Millisecond)},
+		{TraceID: "slow", RT: 2 * time.Second, At: start.Add(2019 * time.Millisecond)},
 	}
 	if got := r.Exemplars(); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -16,7 +16,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// dry makes the limits dry runs, and returns them.
+// dry turns the limits into dry runs, and returns them.
 func dry(limits ...collector.Limit) []collector.Limit {
 	for i := range limits {
 		limits[i].DryRun = true
@@ -24,7 +24,8 @@ func dry(limits ...collector.Limit) []collector.Limit {
 	return limits
 }
 
-// wouldRefuse returns the number of calls that the dry runs of a resource would have refused, by reason.
+// wouldRefuse returns the number of calls that each dry run of a resource would have refused. The keys of the map are
+// the names of the dry runs.
 func wouldRefuse(r *collector.Resource) map[string]int64 {
 	all := map[string]int64{}
 	for reason, v := range r.DryRuns() {
@@ -54,8 +55,8 @@ func twins(random *rand.Rand) []collector.Limit {
 	return all
 }
 
-// compare fails the test if, in any second, the limits from twins refused more or fewer calls than the dry runs from
-// twins counted. It also fails the test if a dry run has refused a call.
+// compare compares two resources: "real"+name has limits, and "dry"+name has equal dry runs. The dry runs must count as
+// many calls as the limits have refused, for each reason and in each second. No dry run may have refused a call.
 func compare(t *testing.T, c *collector.Collector, name string) {
 	t.Helper()
 	r, d := c.Resource("real"+name), c.Resource("dry"+name)
@@ -164,7 +165,7 @@ func TestADryRunCountsWhatALimitRefuses(t *testing.T) {
 		}
 	}
 	if refused < 10000 {
-		t.Errorf("only %d were refused", refused)
+		t.Errorf("only %d calls were refused", refused)
 	}
 }
 
@@ -207,8 +208,8 @@ func TestDryRunCountsPrioritizedCalls(t *testing.T) {
 	}
 }
 
-// A dry run next to a limit on the same name checks only calls that the limit admits, at the time when they pass. The
-// dry run and the limit do not affect each other.
+// If a name has a limit and a dry run, the dry run checks only the calls that the limit admits. If such a call waits
+// for a bucket, the dry run checks the call after the wait. The limit and the dry run do not affect each other.
 func TestDryRunNextToALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -221,7 +222,7 @@ func TestDryRunNextToALimit(t *testing.T) {
 		}
 		r := c.Resource("a")
 		if got := wouldRefuse(r); passed != 4 || got["qps a"] != 1 || got["concurrency a"] != 0 {
-			t.Errorf("%d of 10 passed; %v", passed, got)
+			t.Errorf("%d of 10 calls passed; dry runs would have refused %v", passed, got)
 		}
 		if n, ok := r.Limit(collector.QPS); n != 4 || !ok {
 			t.Errorf("the limit is %d, %t", n, ok)
@@ -229,8 +230,8 @@ func TestDryRunNextToALimit(t *testing.T) {
 		if _, ok := r.Limit(collector.Concurrency); ok {
 			t.Error("Resource.Limit returns a dry run")
 		}
-		// Two calls wait for the next bucket. The dry run allows one call in flight, so it counts the second call as
-		// refused.
+		// Two prioritized calls wait for the next bucket, and then pass. The dry run allows one call in flight, so it
+		// counts the second of these calls as refused.
 		time.Sleep(600 * ms)
 		limit(t, c, append(dry(qps("a", 9), flying("a", 1)), qps("a", 4))...)
 		var wg sync.WaitGroup
@@ -246,7 +247,7 @@ func TestDryRunNextToALimit(t *testing.T) {
 		}
 		wg.Wait()
 		if got := wouldRefuse(r); got["qps a"] != 1 || got["concurrency a"] != 1 {
-			t.Errorf("after two have waited: %v", got)
+			t.Errorf("after two calls have waited, dry runs would have refused %v", got)
 		}
 		if s := r.Snapshot(nil); s.Total.OccupiedPass != 2 || s.Total.Pass != 6 || s.Total.Block != 6 ||
 			s.InFlight != 0 {
@@ -258,7 +259,8 @@ func TestDryRunNextToALimit(t *testing.T) {
 // Under concurrent calls, a dry run counts exactly the calls over its quota, and each of them once.
 func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 	const goroutines, calls = 16, 2000
-	// There are more threads than processors, so that calls are interrupted at any point.
+	// Run the calls on 16 threads. If the machine has fewer processors, the operating system can interrupt a call at
+	// any point.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines))
 	each := func(f func(g int)) {
 		var wg sync.WaitGroup
@@ -274,15 +276,17 @@ func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 		if name != "a" {
 			opts = append(opts, collector.FallbackResource("others"))
 		}
-		stay := pass(c, name, 5, opts...) // as many calls as the dry run allows in flight
+		stay := pass(c, name, 5, opts...) // five calls stay in flight, as many as the dry run on concurrency allows
 		each(func(int) {
 			for range calls {
 				exit(pass(c, name, 1, opts...))
 			}
 		})
 		r := c.Resource(map[bool]string{true: "a", false: "others"}[name == "a"])
+		// The limit admits 12000 calls. Five of them stay in flight, so the dry run on concurrency would refuse all the
+		// others.
 		if got := wouldRefuse(r)["concurrency *"]; got != 12000-5 {
-			t.Errorf("%s: 5 are in flight, 5 may be, and %d of 11995 would be refused", name, got)
+			t.Errorf("%s: five calls stay in flight, and the dry run would refuse %d calls, want 11995", name, got)
 		}
 		limit(t, c, dry(qps("*", 1000), flying("*", goroutines+5))...)
 		each(func(int) {
@@ -290,6 +294,8 @@ func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 				exit(pass(c, name, 1, opts...))
 			}
 		})
+		// The five calls in flight use 5 of the quota of 1000. The dry run on QPS would therefore admit 1000 - 5 of the
+		// new calls. The dry run on concurrency would admit all new calls, so its count stays at 12000 - 5.
 		got := wouldRefuse(r)
 		if over := int64(goroutines*calls - (1000 - 5)); got["qps *"] != over || got["concurrency *"] != 12000-5 {
 			t.Errorf("%s: %v would be refused, want %d over the quota", name, got, over)
@@ -298,7 +304,7 @@ func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 		limit(t, c, dry(flying("*", 1))...)
 		last := pass(c, name, 3, opts...)
 		if got := wouldRefuse(r)["concurrency *"]; got != 12000-5+2 {
-			t.Errorf("%s: %d of 3 would be refused when all have left, want 2", name, got-11995)
+			t.Errorf("%s: without other calls in flight, %d of 3 calls would be refused, want 2", name, got-11995)
 		}
 		exit(last)
 		if s := r.Snapshot(nil); s.InFlight != 0 || s.Total.Pass+s.Total.Block != 2*goroutines*calls+8 {
@@ -315,17 +321,18 @@ func TestDryRunsAreReplaced(t *testing.T) {
 	before := pass(c, "a", 3)
 	for i, tc := range []struct {
 		limits []collector.Limit
-		want   map[string]int64 // counts after three more calls; a call that passes stays in flight
+		// want is the result of wouldRefuse after three more calls. The calls that pass stay in flight.
+		want map[string]int64
 	}{
 		{dry(qps("a", 4)), map[string]int64{"qps a": 2}},
 		{dry(qps("a", 5), flying("?", 1)), map[string]int64{"qps a": 4}},
 		{append(dry(qps("*", 0)), flying("a", 9)), map[string]int64{"qps a": 4, "qps *": 0}},
 		{nil, map[string]int64{"qps a": 4}},
-		// 12 calls are in flight. Dry runs would have refused 4 of them, and count the other 8. Under 10, 10 - 8 = 2 of
-		// the three new calls fit.
+		// 12 calls are in flight. Dry runs would have refused 4 of them, and count the other 8. The dry run of 10
+		// therefore admits 10 - 8 = 2 of the three new calls, and counts 1 call as refused.
 		{dry(flying("a", 10)), map[string]int64{"qps a": 4, "concurrency a": 1}},
-		// 15 calls are in flight. Dry runs would have refused 5 of them, and count the other 10. Under 11, 11 - 10 = 1
-		// of the three new calls fits.
+		// 15 calls are in flight. Dry runs would have refused 5 of them, and count the other 10. The dry run of 11
+		// therefore admits 11 - 10 = 1 of the three new calls. It adds 2 refused calls to the 1 counted before.
 		{dry(flying("a", 11)), map[string]int64{"qps a": 4, "concurrency a": 3}},
 		{[]collector.Limit{flying("a", 19)}, map[string]int64{"qps a": 4, "concurrency a": 3}},
 	} {
@@ -335,14 +342,14 @@ func TestDryRunsAreReplaced(t *testing.T) {
 			t.Errorf("%d: %v, want %v", i, got, tc.want)
 		}
 	}
-	if n := r.InFlight(); n != 19 { // 18 were in flight, so the last limit, 19, admitted one of three calls
+	if n := r.InFlight(); n != 19 { // 18 calls were in flight, so the limit of 19 admitted one of three calls
 		t.Errorf("%d in flight", n)
 	}
 	exit(before)
 	limit(t, c, dry(flying("a", 2))...)
 	list := pass(c, "a", 3)
 	if got := wouldRefuse(r)["concurrency a"]; got != 4 {
-		t.Errorf("%d, want one more than 3", got)
+		t.Errorf("dry runs would have refused %d calls, want 3 + 1", got)
 	}
 	exit(list)
 	var reasons []string
@@ -357,14 +364,14 @@ func TestDryRunsAreReplaced(t *testing.T) {
 }
 
 // A name that has shared the quota of a dry run with other names gets its own quota. The new quota starts with the
-// passes that the dry run has admitted, without the calls that it would have refused.
+// passes that the shared quota has counted. It does not count the calls that the dry run would have refused.
 func TestOwnLimiterKeepsSharedPassesOfADryRun(t *testing.T) {
 	c, f := crowded(t, 1)
 	limit(t, c, dry(qps("*", 5))...)
 	exit(pass(c, "a", 1))
 	f.add(4900 * ms)
-	exit(pass(c, "x", 7)) // x shares the quota of all names except a
-	f.add(200 * ms)       // a is idle, so x can have its own quota
+	exit(pass(c, "x", 7)) // a has its own quota; x shares the quota of all other names
+	f.add(200 * ms)       // a is idle after five seconds, so x can get its own quota
 	c.Seal()
 	limit(t, c, dry(qps("*", 7))...)
 	exit(pass(c, "x", 9))
@@ -373,7 +380,8 @@ func TestOwnLimiterKeepsSharedPassesOfADryRun(t *testing.T) {
 	}
 }
 
-// A View of a dry run follows its name from before the first refusal until after the retirement of the resource.
+// A View of a dry run exists even before the dry run has counted a call. After the resource is retired, the View reads
+// 0. When the name is used again, the View reads the count of the new resource.
 func TestViewsOfDryRunsFollowTheirNames(t *testing.T) {
 	c, f := clocked(t, collector.Options{RetireAfter: 3 * time.Minute, Windows: node.Options{History: time.Minute}})
 	limit(t, c, dry(qps("a*", 1))...)

@@ -13,28 +13,31 @@ import (
 
 const unmatched = "unmatched"
 
-// A name that has not earned a resource is limited like a name that finds no free slot in the table: it neither escapes
-// a limit nor uses the quota of another name. This test repeats the tests of overflowing names with unearned names.
+// A name that has not earned a resource is limited in the same way as a name without a free slot in the table of
+// resources. The name cannot escape a limit, and cannot use the quota of another name. This test repeats the tests of
+// overflowing names with names that are not earned.
 func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
 	unearned = []collector.CallOption{collector.FallbackResource(unmatched)}
 	defer func() { unearned = nil }()
 	for name, test := range map[string]func(*testing.T){
-		"lock nobody out":       TestMadeUpNamesDoNotUseTheQuotaOfOthers,
+		"quota of other names":  TestMadeUpNamesDoNotUseTheQuotaOfOthers,
 		"reload":                TestReloadKeepsUsedQuota,
 		"reload, in flight":     TestReloadKeepsCallsInFlight,
 		"a limit on the name":   TestFirstLimitOnANameKeepsUsedQuota,
-		"waiting":               TestWaitingCallsOfOverflowingNames,
+		"waiting calls":         TestWaitingCallsOfOverflowingNames,
 		"passed elsewhere":      TestPassedCallsAreInFlight,
-		"bounded":               TestOverflowLimitersAreBounded,
-		"shared":                TestNamesShareLimitersWhenTheTableIsFull,
-		"room after it":         TestOwnLimiterKeepsSharedPasses,
-		"limits of all of them": testLimitOfUnmatched,
+		"number of limiters":    TestOverflowLimitersAreBounded,
+		"shared limiters":       TestNamesShareLimitersWhenTheTableIsFull,
+		"own limiter, later":    TestOwnLimiterKeepsSharedPasses,
+		"fallback resource":     testLimitOfUnmatched,
 	} {
 		t.Run(name, test)
 	}
 }
 
 // The resource "unmatched" records the calls of many names. A limit on this resource counts all these calls together.
+// The limit of 3 therefore admits 2 calls of a, 1 call of b, and no call of "unmatched" itself. In addition, the
+// pattern gives each name its own quota of 2.
 func testLimitOfUnmatched(t *testing.T) {
 	c, _ := crowded(t, 10)
 	limit(t, c, qps(unmatched, 3), qps("*", 2))
@@ -44,9 +47,9 @@ func testLimitOfUnmatched(t *testing.T) {
 	}
 }
 
-// Regression: a name that had used up its quota earned a resource, and got a second quota. There was a second defect:
-// if a call of the name was in flight when the name earned its resource, the end of this call was subtracted twice from
-// the calls in flight.
+// Regression: a name that had used up its quota earned a resource, and got a second quota. There was a second defect: a
+// call was in flight when its name earned a resource. The end of this call was subtracted twice from the calls in
+// flight.
 func TestEarnedNameKeepsItsQuota(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(t, c, qps("*", 10), flying("*", 15))
@@ -60,7 +63,7 @@ func TestEarnedNameKeepsItsQuota(t *testing.T) {
 	f.add(time.Second)
 	// The name has its own resource now, so the option FallbackResource has no effect.
 	if n := len(enter(20, collector.FallbackResource(unmatched))); n != 5 {
-		t.Errorf("%d entered beside ten, want 5", n)
+		t.Errorf("%d calls entered in addition to ten in flight, want 5", n)
 	}
 	exit(before)
 	if n := len(enter(20, collector.FromRequest())); n != 5 {
@@ -72,8 +75,8 @@ func TestEarnedNameKeepsItsQuota(t *testing.T) {
 }
 
 // If a name has no resource, each of its passes and blocks counts once for the fallback resource, and once in
-// Health.Unearned. A name in a limit, and a name that the program registers, has its own resource, which counts its
-// calls.
+// Health.Unearned. The names in Options.Given, the names in limits, and the names that the program registers have their
+// own resources, which record their calls.
 func TestUnearnedCallsAreCountedOnce(t *testing.T) {
 	c, _ := clocked(t, collector.Options{Given: []string{"route", "route", collector.Other}, MaxResources: 3})
 	limit(t, c, qps("named", 100), qps("/*", 1))
@@ -82,6 +85,8 @@ func TestUnearnedCallsAreCountedOnce(t *testing.T) {
 		exit(pass(c, name, 2, collector.FallbackResource(unmatched)))
 		c.Block(t.Context(), name, "outside", collector.FallbackResource(unmatched), collector.Batch(3))
 	}
+	// The resource "unmatched" records 2 passes and 3 blocks of its own name. For each of /a and /b, it records 1 pass
+	// and 1 + 3 blocks. The sums are 2 + 2 * 1 = 4 passes and 3 + 2 * 4 = 11 blocks.
 	for name, want := range map[string]node.Counts{
 		"route": {Pass: 2, Block: 3}, "named": {Pass: 2, Block: 3}, "code": {
 			Pass:  2,
@@ -98,7 +103,8 @@ func TestUnearnedCallsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// Names earn their resources while their calls enter and leave under limits. No limit is exceeded, and no call is lost.
+// Names earn their resources while their calls enter and end concurrently. The limit is never exceeded, and no call is
+// lost.
 func TestNamesAreEarnedUnderWriters(t *testing.T) {
 	const most, names = 3, 40
 	c := newCollector(t, collector.Options{MaxResources: 30})
@@ -119,7 +125,7 @@ func TestNamesAreEarnedUnderWriters(t *testing.T) {
 				if err != nil {
 					refused++
 				} else if passed, inFlight[name] = passed+1, inFlight[name]+1; inFlight[name] > most {
-					t.Errorf("%d of %s are in flight", inFlight[name], name)
+					t.Errorf("%d calls of %s are in flight", inFlight[name], name)
 				}
 				mu.Unlock()
 				if err == nil {
@@ -145,7 +151,7 @@ func TestNamesAreEarnedUnderWriters(t *testing.T) {
 	}
 	for i := range names {
 		if n := len(pass(c, fmt.Sprint("/", i), most+1)); n != most {
-			t.Errorf("/%d: %d entered when all had left, want %d", i, n, most)
+			t.Errorf("/%d: %d calls entered after all calls had ended, want %d", i, n, most)
 		}
 	}
 }

@@ -31,21 +31,21 @@ func TestDeferredEnd(t *testing.T) {
 			"sets the error after the defer",
 			func(e *collector.Entry) (err error) { defer e.End(&err); err = errBad; return err }, errBad.Error(), nil,
 		},
-		{"has no error", func(e *collector.Entry) error { defer e.End(nil); return errBad }, "", nil},
+		{"returns an error, but End gets nil", func(e *collector.Entry) error { defer e.End(nil); return errBad }, "", nil},
 		{
 			"panics", func(e *collector.Entry) (err error) { defer e.End(&err); panic(boom) },
 			collector.ErrPanicked.Error(), boom,
 		},
 		{
-			"panics without an error", func(e *collector.Entry) error { defer e.End(nil); panic(boom) },
+			"panics, and End gets nil", func(e *collector.Entry) error { defer e.End(nil); panic(boom) },
 			collector.ErrPanicked.Error(), boom,
 		},
 		{
-			"ended before", func(e *collector.Entry) (err error) { defer e.End(&err); e.Exit(nil); return errBad },
+			"calls Exit before End", func(e *collector.Entry) (err error) { defer e.End(&err); e.Exit(nil); return errBad },
 			"", nil,
 		},
 		{
-			"panics where the class panics, too",
+			"panics, and ExceptionClass panics, too",
 			func(e *collector.Entry) (err error) { defer e.End(&err); panic("class") }, collector.Unspecified, "class",
 		},
 	} {
@@ -134,7 +134,7 @@ func TestEnterContextIsEnterByName(t *testing.T) {
 	}
 	handles := map[string]*collector.Resource{}
 	byName := play(func(c *collector.Collector, name string) entering {
-		c.Resource(name) // registers the names in the same order as in the run with handles
+		c.Resource(name) // register the names in the same order as the run with handles does
 		return func(ctx context.Context, opts ...collector.CallOption) (context.Context, collector.Entry, error) {
 			return c.Enter(ctx, name, opts...)
 		}
@@ -155,7 +155,7 @@ func TestEnterContextIsEnterByName(t *testing.T) {
 	}
 }
 
-// firsts returns the first elements of the pairs.
+// firsts returns the first element of each pair.
 func firsts[K, V any](pairs iter.Seq2[K, V]) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for k := range pairs {
@@ -166,8 +166,8 @@ func firsts[K, V any](pairs iter.Seq2[K, V]) iter.Seq[K] {
 	}
 }
 
-// A handle is kept while its resource is retired and the name is registered again. Calls through the handle count for
-// the new resource.
+// After a resource is retired, a call through a kept handle registers the name again. The call counts for the new
+// resource.
 func TestEnterContextOfARetiredHandle(t *testing.T) {
 	c, clock := clocked(t, collector.Options{RetireAfter: time.Hour})
 	r := c.Resource("a")

@@ -27,10 +27,11 @@ func names(c *collector.Collector) (list []string) {
 	return list
 }
 
-// Regression: 1,100 made-up paths filled the table, and the calls of the checkout were recorded for _other for an hour.
+// Regression: 1,100 made-up paths filled the table of resources. For an hour, the calls of the resource "checkout" were
+// then recorded for _other.
 //
-// A new name evicts the longest-idle resource if it has been idle for longer than the history. A resource with a call
-// within the history is never evicted.
+// A new name evicts the longest-idle resource if this resource has been idle for longer than the history. A resource
+// with a call within the history is never evicted.
 func TestTheLongestIdleIsEvicted(t *testing.T) {
 	for _, retire := range []time.Duration{0, -1} {
 		c, f := clocked(
@@ -70,8 +71,8 @@ func TestTheLongestIdleIsEvicted(t *testing.T) {
 	}
 }
 
-// A resource is evicted only after its last seconds have left the history. An eviction therefore removes no call from a
-// second in the history, neither in the view of the resource nor in the view of the process.
+// A resource is evicted only after its last calls have left the history. An eviction therefore removes no call from the
+// seconds in the history. The test reads these seconds in the view of the process.
 func TestEvictionRemovesNoCallFromHistory(t *testing.T) {
 	c, f := clocked(t, collector.Options{MaxResources: 2, Windows: node.Options{History: time.Minute}})
 	busy(t, c, "old", collector.Inbound(), collector.FromRequest())
@@ -86,7 +87,7 @@ func TestEvictionRemovesNoCallFromHistory(t *testing.T) {
 		readable := 0
 		for _, m := range root.Last(59) {
 			if readable++; !m.Start.After(began) && m.Pass == 0 {
-				t.Fatalf("%v is empty", m.Start)
+				t.Fatalf("second %v has lost its call", m.Start)
 			}
 		}
 		if want := min(i+1, 59); readable != want {
@@ -97,7 +98,7 @@ func TestEvictionRemovesNoCallFromHistory(t *testing.T) {
 		t.Errorf("%+v, want %d", s, passes)
 	}
 	if c.Health().Retired == 0 {
-		t.Error("nothing made room")
+		t.Error("no resource was evicted")
 	}
 }
 
@@ -116,7 +117,7 @@ func TestEarnedNamesEvictNoGivenName(t *testing.T) {
 		busy(t, c, fmt.Sprint("/", i), collector.FromRequest())
 	}
 	if got := fmt.Sprint(names(c)); got != "[route given promoted /0 _other]" {
-		t.Errorf("%s: strangers took a given name's place", got)
+		t.Errorf("%s: names from requests evicted a given name", got)
 	}
 	f.add(time.Hour)
 	c.Seal()
@@ -129,7 +130,7 @@ func TestEarnedNamesEvictNoGivenName(t *testing.T) {
 	f.add(100 * time.Hour)
 	c.Seal()
 	if got := fmt.Sprint(names(c)); got != "[route _other]" {
-		t.Errorf("%s: what is given in options stays", got)
+		t.Errorf("%s: only the name in Options.Given and _other should be left", got)
 	}
 }
 
@@ -163,8 +164,9 @@ func BenchmarkEviction(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				if i%n == 0 {
 					b.StopTimer()
+					// Make all resources idle. Seal then starts a sweep that lists the idle resources. Before this
+					// sweep, a new name gets no slot in a full table.
 					f.add(time.Hour)
-					// If the table is full, a name gets no slot before a sweep has found idle resources.
 					c.Resource("beyond")
 					f.add(time.Minute)
 					c.Seal()

@@ -10,7 +10,7 @@ import (
 )
 
 func Example() {
-	// A fixed clock for the example. Omit Now to use the real clock.
+	// The example sets the clock itself. Omit the option Now to use the real clock.
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
 	if err != nil {
@@ -38,9 +38,9 @@ func Example() {
 }
 
 // Many limiters count in fixed windows of one second. A fixed window forgets its calls when it ends. Suppose that 20
-// and then 80 calls arrive in one second, and 80 and then 20 in the next. From the middle of the first second to the
-// middle of the next, fixed windows with a limit of 100 admit 80 + 80 = 160 calls. The window of a Limit slides by
-// buckets, and admits 80 + 20 = 100.
+// and then 80 calls arrive in one second, and 80 and then 20 in the next second. From the middle of the first second to
+// the middle of the next second, fixed windows with a limit of 100 admit 80 + 80 = 160 calls. The window of a Limit
+// slides by buckets, and admits 80 + 20 = 100 calls.
 func ExampleCollector_SetLimits() {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := start
@@ -83,7 +83,8 @@ func ExampleCollector_SetLimits() {
 	// at 1900 ms 20 calls: a fixed window lets 20 pass, this one 20
 }
 
-// A call that enters with the context of another call is below that call in the call tree, and inherits its origin.
+// A call that enters with the context of another call is below that call in the call tree, and inherits the origin of
+// that call.
 func ExampleCollector_Enter() {
 	c, err := collector.New(collector.Options{})
 	if err != nil {

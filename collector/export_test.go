@@ -9,7 +9,7 @@ import (
 // separately.
 func NewOn(line *leap.Timeline, o Options) (*Collector, error) { return newOn(line, o) }
 
-// SealAt is Seal for a reading of the clock that was made earlier.
+// SealAt is Seal for an earlier reading of the clock.
 func (c *Collector) SealAt(now leap.Reading) Boundary { return c.seal(now) }
 
 // LimitedNames returns the number of overflowing names that have their own limiter.
@@ -41,8 +41,8 @@ func RulesOfName(c *Collector, name string) []Limit {
 	return m.limits()
 }
 
-// FoundBeforeItWasDropped finds the limiter of an overflowing name as a call does. It then drops the limiter, and locks
-// it. It reports whether a call that has found the dropped limiter would look up its name again.
+// FoundBeforeItWasDropped finds the limiter of an overflowing name, as a call does. It then drops the limiter, and
+// tries to lock it. It reports whether the attempt fails with errMoved. A call would then look up its name again.
 func FoundBeforeItWasDropped(c *Collector, name string) bool {
 	other := c.other.Load()
 	list, _, err := other.limiter.Load().reserve(&options{name: name}, other.treeNodes()[0].listLeaves()[0])
@@ -57,14 +57,14 @@ func FoundBeforeItWasDropped(c *Collector, name string) bool {
 	return err == errMoved
 }
 
-// DropOrigins removes the origins of a resource that have no leaves, as a sweep does.
+// DropOrigins removes all origins without leaves from a resource, as a sweep does.
 func DropOrigins(r *Resource) {
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
 	r.dropOrigins()
 }
 
-// IsFree reports whether the collector's lock is free.
+// IsFree reports whether the field mu of the Collector is unlocked.
 func IsFree(c *Collector) bool {
 	free := c.mu.TryLock()
 	if free {
@@ -73,7 +73,8 @@ func IsFree(c *Collector) bool {
 	return free
 }
 
-// MemoryFor returns the MaxMemory that suffices for n resources with one leaf each, with the options o.
+// MemoryFor returns a value for Options.MaxMemory. It suffices for n resources with one leaf each, if the other options
+// are o.
 func MemoryFor(o Options, n int) int64 {
 	config, err := node.NewConfig(leap.NewTimeline(leap.Clock{}), o.Windows)
 	if err != nil {
