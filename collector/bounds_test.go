@@ -133,8 +133,8 @@ func TestNamesOfLimitsHaveASlot(t *testing.T) {
 	}
 }
 
-// Made-up names do not evade a limit with a pattern. MaxResources is 2: two names get resources, and two more names get
-// their own quotas. All further names share one quota for each pattern that they match.
+// Made-up names do not evade a limit with a pattern. MaxResources is 2. Two names therefore get resources, and two of
+// the other names get their own quotas. All further names share one quota for each pattern that they match.
 func TestPatternsLimitTheOverflow(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxResources: 2})
 	limit(
@@ -155,8 +155,8 @@ func TestPatternsLimitTheOverflow(t *testing.T) {
 	}
 	// /api/0 and /web/0 have the two resources; /api/1 and /api/2 have their own quotas. The calls of /api/0, /api/1
 	// and /api/2 pass: 3 calls. The other 17 names below /api/ share one quota of 5. Together, 3 + 5 = 8 calls below
-	// /api/ pass. No limit applies to /web/. The limit of 0 refuses all calls below /bot/, and a name without a pass
-	// keeps no quota.
+	// /api/ pass. No limit applies to /web/. The limit of 0 refuses all calls below /bot/. A name keeps no quota if all
+	// its calls are refused.
 	if fmt.Sprint(passed) != "map[/api/:8 /web/:20]" {
 		t.Errorf("%v", passed)
 	}
@@ -174,7 +174,7 @@ func retiring(t *testing.T) (*collector.Collector, *fakeClock) {
 }
 
 // Idle resources, origins, entrances and tree nodes are removed. The counts of removed items stay in the totals, and
-// seconds in the history do not change.
+// the records of the seconds in the history do not change.
 func TestIdleIsRetired(t *testing.T) {
 	c, f := retiring(t)
 	call := func(name string, opts ...collector.CallOption) {
@@ -239,7 +239,7 @@ func TestIdleIsRetired(t *testing.T) {
 	if in := c.Inbound().Snapshot(nil).Total.Pass; in != 1 {
 		t.Errorf("inbound %d", in)
 	}
-	leak.Exit(nil) // the leaf was not retired, because this call was in flight
+	leak.Exit(nil) // the leaf of this call was not retired, because the call was in flight
 	if s := c.Resource("leak").Snapshot(nil); s.InFlight != 0 || s.Total.Complete != 1 {
 		t.Errorf("leak %+v", s)
 	}
@@ -385,7 +385,7 @@ func TestRetirementUnderWriters(t *testing.T) {
 		defer stop.Store(true)
 		for took := time.Duration(0); took < length || took < time.Minute &&
 			c.Health().Retired < 20; took = time.Since(begin) {
-			f.add(70 * time.Second) // more than RetireAfter, so the next Seal can retire idle resources
+			f.add(70 * time.Second) // 70 s is more than RetireAfter, so Seal can retire idle resources
 			c.Seal()
 			for _, r := range c.Seal().Resources {
 				if n := r.InFlight(); n < 0 {

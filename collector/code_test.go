@@ -164,7 +164,7 @@ func TestCodesOfNoCall(t *testing.T) {
 	}
 }
 
-// If Options.Exception panics, the call still ends once, with its code.
+// If Options.Exception panics, ExitCode still ends the call once, and counts its code.
 func TestCodesOfCallsWhoseErrorPanics(t *testing.T) {
 	c := newCollector(t, collector.Options{Exception: func(error) bool { panic("boom") }})
 	e := c.Resource("a").Enter()
@@ -232,7 +232,7 @@ func TestCodesNeverFall(t *testing.T) {
 		var sum int64
 		for code, n := range by.All() {
 			if sum += n; n < last[code] || code == 0 && n > 0 {
-				t.Fatalf("code %s was counted %d times before, and %d times now", collector.CodeName(code), last[code], n)
+				t.Fatalf("code %s was counted %d times, and now %d times", collector.CodeName(code), last[code], n)
 			}
 			last[code] = n
 		}

@@ -283,8 +283,8 @@ func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 			}
 		})
 		r := c.Resource(map[bool]string{true: "a", false: "others"}[name == "a"])
-		// The limit admits 12000 calls. Five of them stay in flight, so the dry run on concurrency would refuse all the
-		// others.
+		// The limit admits 12000 calls. The dry run on concurrency allows five calls in flight. Five calls stay in
+		// flight, so the dry run would refuse the other 12000 - 5.
 		if got := wouldRefuse(r)["concurrency *"]; got != 12000-5 {
 			t.Errorf("%s: five calls stay in flight, and the dry run would refuse %d calls, want 11995", name, got)
 		}
@@ -313,8 +313,8 @@ func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 	}
 }
 
-// New dry runs count the passes of the last second and the calls in flight, as new limits do. The counts of removed dry
-// runs stay. A call that a dry run would have refused does not count as in flight for dry runs.
+// Like new limits, new dry runs count the passes of the last second and the calls in flight. The counts of removed dry
+// runs stay. A dry run on concurrency does not count the calls in flight that a dry run would have refused.
 func TestDryRunsAreReplaced(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -435,7 +435,7 @@ func TestDryRunsAreChecked(t *testing.T) {
 	}
 }
 
-// If no dry run would refuse a call, the call allocates nothing, like a call under a limit.
+// A call allocates nothing if the limit and the dry runs admit it.
 func TestDryRunsAllocateNothing(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	limit(t, c, append(dry(qps("a", 1<<40), flying("a", 10)), qps("a", 1<<40))...)

@@ -20,24 +20,24 @@ func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
 	unearned = []collector.CallOption{collector.FallbackResource(unmatched)}
 	defer func() { unearned = nil }()
 	for name, test := range map[string]func(*testing.T){
-		"quota of other names":  TestMadeUpNamesDoNotUseTheQuotaOfOthers,
-		"reload":                TestReloadKeepsUsedQuota,
-		"reload, in flight":     TestReloadKeepsCallsInFlight,
-		"a limit on the name":   TestFirstLimitOnANameKeepsUsedQuota,
-		"waiting calls":         TestWaitingCallsOfOverflowingNames,
-		"passed elsewhere":      TestPassedCallsAreInFlight,
-		"number of limiters":    TestOverflowLimitersAreBounded,
-		"shared limiters":       TestNamesShareLimitersWhenTheTableIsFull,
-		"own limiter, later":    TestOwnLimiterKeepsSharedPasses,
-		"fallback resource":     testLimitOfUnmatched,
+		"quota of other names": TestMadeUpNamesDoNotUseTheQuotaOfOthers,
+		"reload":               TestReloadKeepsUsedQuota,
+		"reload, in flight":    TestReloadKeepsCallsInFlight,
+		"a limit on the name":  TestFirstLimitOnANameKeepsUsedQuota,
+		"waiting calls":        TestWaitingCallsOfOverflowingNames,
+		"passed elsewhere":     TestPassedCallsAreInFlight,
+		"number of limiters":   TestOverflowLimitersAreBounded,
+		"shared limiters":      TestNamesShareLimitersWhenTheTableIsFull,
+		"own limiter, later":   TestOwnLimiterKeepsSharedPasses,
+		"fallback resource":    testLimitOfUnmatched,
 	} {
 		t.Run(name, test)
 	}
 }
 
 // The resource "unmatched" records the calls of many names. A limit on this resource counts all these calls together.
-// The limit of 3 therefore admits 2 calls of a, 1 call of b, and no call of "unmatched" itself. In addition, the
-// pattern gives each name its own quota of 2.
+// The pattern gives each name a quota of 2, and the limit on "unmatched" is 3. Therefore 2 calls of a, 1 call of b, and
+// no call of "unmatched" itself pass.
 func testLimitOfUnmatched(t *testing.T) {
 	c, _ := crowded(t, 10)
 	limit(t, c, qps(unmatched, 3), qps("*", 2))

@@ -31,7 +31,7 @@ func TestDeferredEnd(t *testing.T) {
 			"sets the error after the defer",
 			func(e *collector.Entry) (err error) { defer e.End(&err); err = errBad; return err }, errBad.Error(), nil,
 		},
-		{"returns an error, but End gets nil", func(e *collector.Entry) error { defer e.End(nil); return errBad }, "", nil},
+		{"error, but End gets nil", func(e *collector.Entry) error { defer e.End(nil); return errBad }, "", nil},
 		{
 			"panics", func(e *collector.Entry) (err error) { defer e.End(&err); panic(boom) },
 			collector.ErrPanicked.Error(), boom,
@@ -41,7 +41,7 @@ func TestDeferredEnd(t *testing.T) {
 			collector.ErrPanicked.Error(), boom,
 		},
 		{
-			"calls Exit before End", func(e *collector.Entry) (err error) { defer e.End(&err); e.Exit(nil); return errBad },
+			"Exit before End", func(e *collector.Entry) (err error) { defer e.End(&err); e.Exit(nil); return errBad },
 			"", nil,
 		},
 		{
@@ -143,7 +143,8 @@ func TestEnterContextIsEnterByName(t *testing.T) {
 		if handles[name] == nil {
 			handles[name] = c.Resource(name)
 		}
-		if name == "fourth" { // the table is full, so a handle of this name would be the handle of Other
+		// The table is full, so a handle of the name "fourth" would be the handle of Other. Enter by name instead.
+		if name == "fourth" {
 			return func(ctx context.Context, opts ...collector.CallOption) (context.Context, collector.Entry, error) {
 				return c.Enter(ctx, name, opts...)
 			}

@@ -27,8 +27,8 @@ func names(c *collector.Collector) (list []string) {
 	return list
 }
 
-// Regression: 1,100 made-up paths filled the table of resources. For an hour, the calls of the resource "checkout" were
-// then recorded for _other.
+// Regression: 1,100 made-up paths filled the table of resources. The name "checkout" got no slot, so its calls were
+// recorded for _other for an hour.
 //
 // A new name evicts the longest-idle resource if this resource has been idle for longer than the history. A resource
 // with a call within the history is never evicted.
@@ -103,7 +103,7 @@ func TestEvictionRemovesNoCallFromHistory(t *testing.T) {
 }
 
 // A new earned name never evicts a given name, however long the given name has been idle. A new given name evicts an
-// earned name if possible, or else a given name.
+// idle earned name. If no earned name is idle, the new given name evicts an idle given name.
 func TestEarnedNamesEvictNoGivenName(t *testing.T) {
 	c, f := clocked(t, collector.Options{Given: []string{"route"}, MaxResources: 3, RetireAfter: 24 * time.Hour})
 	busy(t, c, "given")

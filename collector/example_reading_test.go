@@ -22,7 +22,7 @@ func ExampleView_Last() {
 		clock = clock.Add(10 * time.Millisecond)
 		e.Exit(nil)
 	}
-	fmt.Println(query.PassQPS(), "a second pass now, with", query.InFlight(), "in flight, in", query.Window().AvgRT())
+	fmt.Println(query.PassQPS(), "passes per second,", query.InFlight(), "in flight, average", query.Window().AvgRT())
 
 	clock = clock.Add(time.Second)
 	for _, second := range query.View().Last(1) {
@@ -37,6 +37,6 @@ func ExampleView_Last() {
 		)
 	}
 	// Output:
-	// 30 a second pass now, with 0 in flight, in 10ms
+	// 30 passes per second, 0 in flight, average 10ms
 	// 03:04:05 30 passed, 0 failed, 0.3 in flight on average
 }

@@ -69,7 +69,7 @@ func ExampleCollector_SetLimits() {
 		passed := min(burst.calls, 100-fixed[window])
 		fixed[window] += passed
 		fmt.Printf(
-			"at %4d ms %d calls: a fixed window lets %d pass, this one %d\n",
+			"at %4d ms, %d calls: a fixed window admits %d, the Limit admits %d\n",
 			burst.at,
 			burst.calls,
 			passed,
@@ -77,10 +77,10 @@ func ExampleCollector_SetLimits() {
 		)
 	}
 	// Output:
-	// at  100 ms 20 calls: a fixed window lets 20 pass, this one 20
-	// at  900 ms 80 calls: a fixed window lets 80 pass, this one 80
-	// at 1100 ms 80 calls: a fixed window lets 80 pass, this one 20
-	// at 1900 ms 20 calls: a fixed window lets 20 pass, this one 20
+	// at  100 ms, 20 calls: a fixed window admits 20, the Limit admits 20
+	// at  900 ms, 80 calls: a fixed window admits 80, the Limit admits 80
+	// at 1100 ms, 80 calls: a fixed window admits 80, the Limit admits 20
+	// at 1900 ms, 20 calls: a fixed window admits 20, the Limit admits 20
 }
 
 // A call that enters with the context of another call is below that call in the call tree, and inherits the origin of
@@ -111,13 +111,13 @@ func ExampleCollector_Enter() {
 		}
 	}
 	for origin := range c.Resource("db: cart").Origins() {
-		fmt.Println("the database was asked for", origin)
+		fmt.Println("origin of the database call:", origin)
 	}
 	// Output:
 	// http
 	//   GET /cart
 	//     db: cart
-	// the database was asked for mobile
+	// origin of the database call: mobile
 }
 
 // MaxMemory bounds the memory of all statistics, even if clients invent names.
