@@ -230,8 +230,8 @@ func TestDryRunNextToALimit(t *testing.T) {
 		if _, ok := r.Limit(collector.Concurrency); ok {
 			t.Error("Resource.Limit returns a dry run")
 		}
-		// Two prioritized calls wait for the next bucket, and then pass. The dry run allows one call in flight, so it
-		// counts the second of these calls as refused.
+		// Two prioritized calls wait for the next bucket, and then pass. The dry run on concurrency allows one call in
+		// flight, so it counts the second of these calls as refused.
 		time.Sleep(600 * ms)
 		limit(t, c, append(dry(qps("a", 9), flying("a", 1)), qps("a", 4))...)
 		var wg sync.WaitGroup

@@ -36,8 +36,8 @@ func TestLimitsOfNamesThatAreNotEarned(t *testing.T) {
 }
 
 // The resource "unmatched" records the calls of many names. A limit on this resource counts all these calls together.
-// The pattern gives each name a quota of 2, and the limit on "unmatched" is 3. Therefore 2 calls of a, 1 call of b, and
-// no call of "unmatched" itself pass.
+// Here this limit is 3, and the pattern gives each name a quota of 2. First, 2 calls of a pass. Then 1 call of b passes
+// and uses up the limit of 3. After that, no call of "unmatched" itself passes.
 func testLimitOfUnmatched(t *testing.T) {
 	c, _ := crowded(t, 10)
 	limit(t, c, qps(unmatched, 3), qps("*", 2))
