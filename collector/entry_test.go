@@ -143,12 +143,6 @@ func TestEnterContextIsEnterByName(t *testing.T) {
 		if handles[name] == nil {
 			handles[name] = c.Resource(name)
 		}
-		// The table is full, so a handle of the name "fourth" would be the handle of Other. Enter by name instead.
-		if name == "fourth" {
-			return func(ctx context.Context, opts ...collector.CallOption) (context.Context, collector.Entry, error) {
-				return c.Enter(ctx, name, opts...)
-			}
-		}
 		return handles[name].EnterContext
 	})
 	if byName != byHandle {
