@@ -12,8 +12,9 @@ import (
 )
 
 // BenchmarkHolds reports the longest time for which operations on 50,000 leaves hold the collector's lock. The
-// registration of new names waits for this lock. Another goroutine polls the lock, and measures the longest time during
-// which the lock is not free. The result is meaningful only on an otherwise idle machine with two processors.
+// registration of new names waits for this lock. One goroutine runs the operation. Another goroutine polls the lock,
+// and measures the longest time during which the lock is not free. The result is meaningful only on an otherwise idle
+// machine with two processors.
 func BenchmarkHolds(b *testing.B) {
 	const resources, origins = 10_000, 5
 	windows := node.Options{History: node.Minute}
@@ -68,7 +69,8 @@ func BenchmarkHolds(b *testing.B) {
 	}
 }
 
-// longestHold runs work and returns the longest time for which the collector's lock was held.
+// longestHold calls the function work in a new goroutine, and polls the collector's lock until the function returns.
+// The result is the longest time during which the lock was not free.
 func longestHold(b *testing.B, c *collector.Collector, work func()) (longest time.Duration) {
 	b.Helper()
 	var done atomic.Bool
@@ -76,13 +78,13 @@ func longestHold(b *testing.B, c *collector.Collector, work func()) (longest tim
 		work()
 		done.Store(true)
 	}()
-	for before := time.Now(); !done.Load(); {
+	for lastFree := time.Now(); !done.Load(); {
 		if !collector.IsFree(c) {
 			for !collector.IsFree(c) {
 			}
-			longest = max(longest, time.Since(before))
+			longest = max(longest, time.Since(lastFree))
 		}
-		before = time.Now()
+		lastFree = time.Now()
 	}
 	return longest
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Regression: a service with a nil Collector panicked when it read the calls in flight and walked the tree. Every
-// method of a nil Collector, and of every nil or zero value that it returns, must do nothing and read as idle.
-// Reflection finds all methods, including methods that are added later.
+// method of a nil Collector must do nothing and return an idle result (nil, zero or empty). The methods of each idle
+// result must do the same. Reflection finds all methods, including methods that are added later.
 func TestRegressionReadingANilCollectorPanicked(t *testing.T) {
 	walk := idleWalk{t}
 	for _, x := range []any{
@@ -22,10 +22,10 @@ func TestRegressionReadingANilCollectorPanicked(t *testing.T) {
 	} {
 		walk.callAll(reflect.ValueOf(x), reflect.TypeOf(x).String())
 	}
-	// Callers can get a zero Entry: TryEnter, for example, returns one for a refused call.
+	// Callers can get a zero Entry. For example, TryEnter returns a zero Entry if a limit refuses the call.
 	walk.callAll(reflect.ValueOf(new(collector.Entry)), "zero Entry")
 
-	// These calls caused the reported panic.
+	// The regression: these calls on a nil Collector panicked.
 	var c *collector.Collector
 	if n := c.Resource("x").View().InFlight() + c.Inbound().InFlight() +
 		c.Resource("x").Origin("y").InFlight() + c.Tree().View().InFlight(); n != 0 {
@@ -36,15 +36,15 @@ func TestRegressionReadingANilCollectorPanicked(t *testing.T) {
 // idleWalk calls all methods of values by reflection, and checks that the results are idle (nil, zero or empty).
 type idleWalk struct{ t *testing.T }
 
-// nonZero lists the methods of a nil Collector and other idle values that return something other than the zero value,
-// with a description of the result.
+// nonZero lists methods that do not return the zero value, even if the receiver is a nil Collector or another idle
+// value. The string of each method describes the returned value.
 var nonZero = map[string]string{
-	"*collector.Collector.Enter":       "the context",
-	"*collector.Resource.EnterContext": "the context",
-	"collector.View.Histogram":         "true: all of no seconds",
+	"*collector.Collector.Enter":       "the context of the caller",
+	"*collector.Resource.EnterContext": "the context of the caller",
+	"collector.View.Histogram":         "true: the histogram covers the whole interval",
 }
 
-// callAll calls every exported method of x.
+// callAll calls every exported method of x, and checks the results. Error messages contain the parameter name.
 func (w idleWalk) callAll(x reflect.Value, name string) {
 	w.t.Helper()
 	if x.NumMethod() == 0 {
@@ -52,7 +52,7 @@ func (w idleWalk) callAll(x reflect.Value, name string) {
 	}
 	for i := range x.NumMethod() {
 		method := x.Type().Method(i).Name
-		if method == "SealAt" { // exported for tests only
+		if method == "SealAt" { // SealAt exists only in tests
 			continue
 		}
 		func() {
@@ -77,7 +77,7 @@ func (w idleWalk) callAll(x reflect.Value, name string) {
 	}
 }
 
-// argument returns a value of type t, as an argument for the call of a method.
+// argument returns a value of type t to pass to a method.
 func argument(t reflect.Type) reflect.Value {
 	switch {
 	case t == reflect.TypeFor[context.Context]():
@@ -97,12 +97,12 @@ func argument(t reflect.Type) reflect.Value {
 	return reflect.Zero(t)
 }
 
-// checkIdle fails the test if v, the result of a method, is not idle. If v is a function, checkIdle calls it. If v is a
-// View, checkIdle checks all methods of the View.
+// checkIdle fails the test if v, the result of a method, is not idle. If v is a function, checkIdle calls the function.
+// If v is a View, checkIdle checks all methods of the View.
 func (w idleWalk) checkIdle(v reflect.Value, name string) {
 	w.t.Helper()
 	switch x := v.Interface().(type) {
-	case []collector.Metric: // a nil Collector lists its metrics, for documentation
+	case []collector.Metric: // even a nil Collector returns a list of metrics; each value must be 0
 		for _, m := range x {
 			m.Each(func(v float64, _ ...string) {
 				if v != 0 {

@@ -12,8 +12,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// flyingModel is a naive oracle for limits on concurrency. It keeps a list of the calls in flight, and counts the calls
-// in the list for each check. The bytes in the field play choose its random steps.
+// flyingModel is a naive oracle for limits on concurrency. It keeps a list of the calls in flight. To decide whether a
+// limit is used up, it counts the calls in the list. Each random choice of the test takes the next byte of the field
+// play.
 type flyingModel struct {
 	t      testing.TB
 	c      *collector.Collector
@@ -24,13 +25,16 @@ type flyingModel struct {
 	log    []string
 }
 
-// flyingCall is a call in flight. inOther is true if Other records the call. known is true if a pattern matched the
-// name of the call when the call entered. If known is true or inOther is false, limits must count the call. Otherwise
-// limits may count the call, but need not.
+// flyingCall is a call in flight. The field inOther is true if the resource Other records the call. The field matched
+// is true if the name of the call matched the pattern of a limit when the call entered.
+//
+// A limit on Other must count all calls that Other records. A limit on the name of the call must count the call if
+// inOther is false or matched is true. If inOther is true and matched is false, the limit may count the call, but need
+// not.
 type flyingCall struct {
 	name, origin string
 	inOther      bool
-	known        bool
+	matched      bool
 	end          func(error)
 }
 
@@ -70,11 +74,12 @@ func (m *flyingModel) fail(format string, args ...any) {
 	m.t.Fatalf(format, args...)
 }
 
-// flying returns two bounds of the calls in flight that the limit l counts when a call of this name and origin enters.
-// The result least is the number of calls that l must count. The result most also includes the calls that l may count.
-// If l does not match the entering call, ok is false.
+// flying returns bounds of the number of calls in flight that the limit l counts when a call of this name and origin
+// enters. The result least is the number of calls that l must count. The result most also includes the calls that l may
+// count. If l does not apply to the entering call, ok is false.
 func (m *flyingModel) flying(l collector.Limit, name, origin string, inOther bool) (least, most int64, ok bool) {
-	whole := inOther && l.Resource == collector.Other // l is a limit on the resource Other itself
+	// If whole is true, l is a limit on the resource Other, and counts all calls that Other records.
+	whole := inOther && l.Resource == collector.Other
 	pattern := l.Resource != name && l.Matches(name) || l.Resource == name && !inOther
 	if l.Origin != "" && l.Origin != origin || !whole && !pattern {
 		return 0, 0, false
@@ -85,7 +90,7 @@ func (m *flyingModel) flying(l collector.Limit, name, origin string, inOther boo
 		}
 		if whole && x.inOther || !whole && x.name == name {
 			most++
-			if whole || !x.inOther || x.known {
+			if whole || !x.inOther || x.matched {
 				least++
 			}
 		}
@@ -102,14 +107,14 @@ func (m *flyingModel) enter() {
 	if byHandle {
 		origin = ""
 		if inOther {
-			name = collector.Other // the handle is the handle of Other, so the call has the name Other
+			name = collector.Other // m.c.Resource(name) is Other, so the call has the name Other
 		}
 	}
 	call := flyingCall{name: name, origin: origin, inOther: inOther}
 	var by *collector.Limit
 	for i, l := range m.limits {
 		if l.Matches(name) && l.Resource != name {
-			call.known = true
+			call.matched = true
 		}
 		if n, _, ok := m.flying(l, name, origin, inOther); ok && l.Grade == collector.Concurrency && n >= l.Count {
 			by = &m.limits[i]
@@ -149,26 +154,28 @@ func (m *flyingModel) enter() {
 	var blocked *collector.BlockedError
 	switch {
 	case err == nil && by != nil && !free:
-		m.fail("%+v is exceeded", *by)
+		m.fail("the call entered, but the limit %+v is used up", *by)
 	case err == nil:
 		m.calls = append(m.calls, call)
 	case free:
-		m.fail("what is not refused was refused: %v", err)
+		m.fail("no limit may refuse the call, but a limit refused the call: %v", err)
 	case !errors.As(err, &blocked):
 		m.fail("%v", err)
 	case blocked.Limit.Grade == collector.QPS:
 		if by != nil {
-			m.fail("%+v is exceeded, and the reason is %v", *by, err)
+			m.fail("the limit %+v is used up, but the error names a limit on QPS: %v", *by, err)
 		}
 	default:
 		least, most, ok := m.flying(blocked.Limit, name, origin, inOther)
 		if n := blocked.Reading; !ok || n < least || n > most || n < blocked.Limit.Count {
-			m.fail("refused: %v; %d to %d are in flight, of a limit for the call %t", err, least, most, ok)
+			m.fail("refused: %v; want %d to %d calls in flight, at least the limit; the limit applies to the call: %t",
+				err, least, most, ok)
 		}
 	}
 }
 
-// exit ends a random call in one of several ways, and then ends it a second time, which must have no effect.
+// exit ends a random call without an error, with an error, or with a panic in Options.Exception. It then ends the call
+// a second time, which must have no effect.
 func (m *flyingModel) exit() {
 	if len(m.calls) == 0 {
 		return
@@ -191,7 +198,7 @@ func (m *flyingModel) exit() {
 	x.end(nil)
 }
 
-// errPanics is an error. If Options.Exception of this test gets errPanics, it panics.
+// errPanics is the error for which the function Options.Exception of this test panics.
 var errPanics = errors.New("panics")
 
 func (m *flyingModel) set() {
@@ -228,7 +235,8 @@ func playFlying(t testing.TB, play []byte) {
 	m := &flyingModel{t: t, c: c, clock: f, play: play}
 	c.Resource("a")
 	c.Resource("b")
-	for i := range 4 { // four busy resources fill the table, so further names are recorded for Other
+	// Together with "a" and "b", four busy resources fill the table. Other records the calls of further names.
+	for i := range 4 {
 		c.Resource(fmt.Sprint("busy ", i)).Enter()
 	}
 	for len(m.play) > 0 {
@@ -241,7 +249,7 @@ func playFlying(t testing.TB, play []byte) {
 			m.set()
 		case 7:
 			d := []time.Duration{ms, 300 * ms, 5 * time.Second, 4 * time.Minute}[m.next(4)]
-			m.note("%v pass", d)
+			m.note("the clock advances by %v", d)
 			f.add(d)
 			c.Seal()
 		}
@@ -249,8 +257,8 @@ func playFlying(t testing.TB, play []byte) {
 	for len(m.calls) > 0 {
 		m.exit()
 	}
-	// All calls have ended. If the limits count no call in flight, exactly one call of each name enters under these
-	// limits.
+	// All calls with these names have ended. The limits allow one call in flight for each name. If the limits count no
+	// ended call, the first call enters. The limits must refuse the second call.
 	limit(
 		t,
 		c,
@@ -259,8 +267,9 @@ func playFlying(t testing.TB, play []byte) {
 	)
 	for _, name := range []string{"a", "b", "x/1", "x/2", "y"} {
 		_, e, err := c.Enter(context.Background(), name, collector.Origin("o"))
-		if _, _, again := c.Enter(context.Background(), name, collector.Origin("p")); err != nil || again == nil {
-			m.fail("%s, when all have left: %v, and then %v", name, err, again)
+		if _, _, err2 := c.Enter(context.Background(), name, collector.Origin("p")); err != nil || err2 == nil {
+			m.fail("%s, after all calls ended: %v for the first call, want nil; %v for the second call, want an error",
+				name, err, err2)
 		}
 		e.Exit(nil)
 	}

@@ -12,25 +12,26 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// most counts the calls in flight of a service, and their maximum in each second.
-type most struct {
+// inFlightCounter counts the calls in flight of a service. It also keeps the maximum of this count in each second.
+type inFlightCounter struct {
 	mu      sync.Mutex
-	now     int64
-	seconds map[int64]int64 // maximum of each second, by Unix second
+	current int64
+	maxima  map[int64]int64 // maximum in flight of each second, by Unix second
 }
 
 // add adds n to the number of calls in flight, and updates the maximum of the current second.
-func (m *most) add(n int64) {
+func (m *inFlightCounter) add(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	second := time.Now().Unix()
-	before := m.now
-	m.now += n
-	m.seconds[second] = max(m.seconds[second], before, m.now)
+	before := m.current
+	m.current += n
+	m.maxima[second] = max(m.maxima[second], before, m.current)
 }
 
-// The exact maximum of the calls in flight in a second lies between the two bounds that the statistics report. The test
-// logs the averages that docs/limitations.md lists. Calls arrive independently of each other and take random times.
+// For each second, the statistics report a lower and an upper bound of the maximum number of calls in flight. The exact
+// maximum lies between these bounds. The test logs averages of the bounds and of the maximum; docs/limitations.md lists
+// these averages. Calls arrive independently of each other and take random times.
 func TestMaxInFlightOfManyLeaves(t *testing.T) {
 	for _, tc := range []struct {
 		resources, origins int
@@ -51,11 +52,11 @@ func TestMaxInFlightOfManyLeaves(t *testing.T) {
 				const seconds = 60
 				random := rand.New(rand.NewPCG(1, 53))
 				c := newCollector(t, collector.Options{})
-				truth := &most{seconds: map[int64]int64{}}
+				truth := &inFlightCounter{maxima: map[int64]int64{}}
 				first := c.Seal().Open + 1
 				var wg sync.WaitGroup
 				for c.Seal().Open < first+seconds {
-					rate := tc.inFlight / tc.rt.Seconds() / tc.busy.Seconds() // calls per second during busy
+					rate := tc.inFlight / tc.rt.Seconds() / tc.busy.Seconds() // calls per second while calls arrive
 					time.Sleep(time.Duration(random.ExpFloat64() / rate * float64(time.Second)))
 					if now := time.Now(); now.Sub(now.Truncate(time.Second)) > tc.busy {
 						time.Sleep(time.Until(now.Truncate(time.Second).Add(time.Second)))
@@ -78,7 +79,7 @@ func TestMaxInFlightOfManyLeaves(t *testing.T) {
 				var lower, exact, upper int64
 				var average time.Duration
 				for _, m := range c.Inbound().Node().AppendSeconds(nil, first, first+seconds) {
-					want := truth.seconds[m.Start.Unix()]
+					want := truth.maxima[m.Start.Unix()]
 					if m.InFlightMax > want || want > m.InFlightMaxUpper {
 						t.Errorf("%v: %d in flight, want from %d to %d",
 							m.Start, want, m.InFlightMax, m.InFlightMaxUpper)
