@@ -40,7 +40,7 @@ func limit(t testing.TB, c *collector.Collector, limits ...collector.Limit) {
 	}
 }
 
-// try sets the clock to at, tries n calls of the resource "a", and returns the number of passes.
+// try sets the clock to epoch + at, tries n calls of the resource "a", and returns the number of passes.
 func try(c *collector.Collector, f *fakeClock, at time.Duration, n int) (passed int) {
 	f.set(at)
 	for range n {
@@ -52,13 +52,13 @@ func try(c *collector.Collector, f *fakeClock, at time.Duration, n int) (passed 
 	return passed
 }
 
-// A fixed window admits up to twice the limit in a second across its boundary. Here the limit is 100. 20 calls arrive
-// at 0.1 s, 80 at 0.9 s, 80 at 1.1 s and 20 at 1.9 s. In the second from 0.5 s to 1.5 s, fixed windows admit 80 + 80 =
-// 160 calls; the sliding window admits 80 + 20 = 100.
+// Fixed windows admit up to twice the limit in a second that contains a window boundary. The test has a limit of 100,
+// and makes 20 calls at 0.1 s, 80 calls at 0.9 s, 80 calls at 1.1 s and 20 calls at 1.9 s. In the second from 0.5 s to
+// 1.5 s, fixed windows admit 80 + 80 = 160 calls; the sliding window admits 80 + 20 = 100.
 func TestNoBurstAtWindowBoundary(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Count: 100})
-	fixed := map[time.Duration]int{} // passes with fixed windows of one second, by start of the window
+	fixed := map[time.Duration]int{} // calls that fixed windows of one second admit, by window start
 	var between, fixedBetween int
 	for _, burst := range []struct {
 		at time.Duration
@@ -74,13 +74,13 @@ func TestNoBurstAtWindowBoundary(t *testing.T) {
 		}
 	}
 	if between != 100 || fixedBetween != 160 {
-		t.Errorf("%d in the second between, want 100; %d with a fixed window", between, fixedBetween)
+		t.Errorf("%d passes from 0.5 s to 1.5 s, want 100; %d with fixed windows, want 160", between, fixedBetween)
 	}
 }
 
-// A second that begins inside a bucket can hold twice the limit: half of the passes near the beginning of the second,
-// and half near the end. An interval that is one bucket shorter than a second never holds more than the limit. With
-// Strict, no second holds more than the limit, wherever it begins.
+// Without Strict, a second that begins inside a bucket can hold twice the limit: half of the passes near the beginning
+// of the second, and half near the end. An interval that is one bucket shorter than a second never holds more than the
+// limit. With Strict, no second holds more than the limit, wherever the second begins.
 func TestUnalignedSecondHoldsTwiceTheLimitAtMost(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
@@ -98,7 +98,7 @@ func TestUnalignedSecondHoldsTwiceTheLimitAtMost(t *testing.T) {
 		passed += inside + try(c, f, time.Second+length-2*ms, 150)
 		if passed != tc.want || inside != 0 {
 			t.Errorf(
-				"%d buckets, strict %t: %d, and %d in between; want %d",
+				"%d buckets, strict %t: %d passes, %d of them in between; want %d and 0",
 				tc.buckets,
 				tc.strict,
 				passed,
@@ -109,8 +109,8 @@ func TestUnalignedSecondHoldsTwiceTheLimitAtMost(t *testing.T) {
 	}
 }
 
-// 64 goroutines make calls under a limit while the clock advances. No second that begins at a bucket's start holds more
-// passes than the limit. With Strict, no second holds more, wherever it begins. Every call is a pass or a block.
+// 64 goroutines make calls under a limit while the clock advances. The limit is strict in half of the runs. In each
+// run, no second that begins at a bucket's start holds more passes than the limit. Every call is a pass or a block.
 func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
@@ -134,7 +134,7 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 						if i%7 == 0 {
 							n = 3
 						}
-						if g == 0 || i%50 == 0 { // move the clock while other goroutines are in the middle of a call
+						if g == 0 || i%50 == 0 { // advance the clock while other goroutines make calls
 							f.add(time.Millisecond)
 						}
 						_, e, err := c.Enter(t.Context(), "a", collector.Batch(n), collector.Origin(origins[g%3]))
@@ -163,15 +163,16 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 				t.Errorf("%+v of %d calls, %d blocked", s, calls.Load(), blocks.Load())
 			}
 			if busiest < count*6/10 {
-				t.Errorf("the busiest second holds %d", busiest)
+				t.Errorf("the busiest second holds %d passes, want at least %d", busiest, count*6/10)
 			}
 		})
 	}
 }
 
-// The limit also holds if prioritized calls wait for the next bucket, and if the contexts of waiting calls end before
-// this bucket begins. In the synctest bubble, time passes only while all goroutines wait, so the time of each call is
-// exact.
+// Some calls are prioritized, and wait for the next bucket. The contexts of some waiting calls end before this bucket
+// begins. No second that begins at a bucket's start holds more passes than the limit. If the limit is strict, no other
+// second holds more passes either. In the synctest bubble, time passes only while all goroutines wait, so the time of
+// each call is exact.
 func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
@@ -227,8 +228,9 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				slices.Sort(passes)
 				length := time.Second / time.Duration(tc.buckets)
-				// Only check the seconds that can hold the most passes. With Strict, such a second begins with a pass.
-				// Without Strict, it begins at the start of a bucket that has a pass.
+				// A strict limit applies to every second. One of the seconds that begin with a pass holds the most
+				// passes, so check these seconds. Other limits apply only to seconds that begin at a bucket's start.
+				// Check the seconds that begin with the bucket of a pass.
 				for i, at := range passes {
 					from := at.Truncate(length)
 					if tc.strict {
@@ -266,7 +268,7 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 				var reasons int64
 				for reason, n := range r.Blocks() {
 					if reasons += n; reason == collector.Cancelled && n != cancelled {
-						t.Errorf("%d blocks are called cancelled, want %d", n, cancelled)
+						t.Errorf("%d blocks have the reason Cancelled, want %d", n, cancelled)
 					}
 				}
 				waiting, _ := r.View().Node().Waiting(c.Timeline().Now())
@@ -434,9 +436,10 @@ func TestLimitsAreReplaced(t *testing.T) {
 		limits []collector.Limit
 		want   int
 	}{
-		{800 * ms, []collector.Limit{qps(5)}, 2}, // three calls have passed, so 5 - 3 = 2 pass
+		{800 * ms, []collector.Limit{qps(5)}, 2}, // three calls have passed, so 5 - 3 = 2 calls pass
 		{800 * ms, []collector.Limit{qps(6)}, 1},
-		{1200 * ms, []collector.Limit{qps(6)}, 1}, // the pass at 300 ms has left the window
+		// The pass at 300 ms has left the window. Five passes remain, so 6 - 5 = 1 call passes.
+		{1200 * ms, []collector.Limit{qps(6)}, 1},
 		{1200 * ms, []collector.Limit{qps(7)}, 1},
 		{1200 * ms, []collector.Limit{qps(7), flying(3)}, 0},
 		{3 * time.Second, []collector.Limit{flying(3)}, 0},
@@ -471,14 +474,14 @@ func TestLimitsAreReplacedWhileACallWaits(t *testing.T) {
 		}()
 		synctest.Wait()
 		limit(t, c, collector.Limit{Resource: "*", Count: 2})
-		time.Sleep(500 * ms) // until the bucket with the borrowed pass is open
+		time.Sleep(500 * ms) // sleep until 1.1 s; the bucket with the borrowed pass opens at 1.0 s
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 		_, first := r.TryEnter()
 		_, second := r.TryEnter()
 		if first != nil || second == nil {
-			t.Errorf("%v, %v; one borrowed pass counts here", first, second)
+			t.Errorf("first call: %v, second call: %v; want one pass, because the borrowed pass counts", first, second)
 		}
 	})
 }
@@ -544,7 +547,7 @@ func TestInvalidLimits(t *testing.T) {
 	}
 }
 
-// A call that is cancelled while it waits returns its borrowed pass, and other calls can use it.
+// If a waiting call is cancelled, the quota gets the borrowed pass back. Other calls can then use this pass.
 func TestCancelledCallReturnsItsPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -583,7 +586,7 @@ func TestCancelledCallReturnsItsPass(t *testing.T) {
 	})
 }
 
-// A call waits for half a second at most, even if the next bucket begins later.
+// A prioritized call waits for half a second at most. If the next bucket begins later, the call is refused immediately.
 func TestWaitIsHalfASecondAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{Windows: node.Options{SampleCount: 1}})
@@ -617,7 +620,8 @@ func TestLimitsOnOrigins(t *testing.T) {
 	}
 }
 
-// Resource.Blocks yields the limits in force, and removed limits that have refused a call.
+// Resource.Blocks yields the names of the limits in force. It also yields the names of removed limits that have refused
+// a call.
 func TestReasonsOfLimitsInForce(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -664,8 +668,8 @@ func TestResourceLimit(t *testing.T) {
 		{"a", collector.Concurrency, 0, false},
 		{"b", collector.QPS, 0, false},
 		{"b", collector.Concurrency, 3, true},
-		// Other records the calls of ab, but it would also record calls of names without a limit. Other therefore has
-		// no limit here.
+		// The table of resources is full, so Other records the calls of "ab". Other can also record calls of names
+		// without a limit, so Resource.Limit returns no limit for Other.
 		{collector.Other, collector.QPS, 0, false},
 	} {
 		if n, ok := c.Resource(tc.resource).Limit(tc.grade); n != tc.count || ok != tc.ok {
@@ -673,13 +677,14 @@ func TestResourceLimit(t *testing.T) {
 		}
 	}
 	limit(t, c, collector.Limit{Resource: "*", Count: 1}, collector.Limit{Resource: collector.Other, Count: 2})
-	// The limit on "*" applies separately to each name that Other records, so Resource.Limit ignores this limit.
+	// For Other, Resource.Limit ignores the limit on "*", because this limit applies separately to each name that Other
+	// records.
 	if n, ok := c.Resource(collector.Other).Limit(collector.QPS); n != 2 || !ok {
-		t.Errorf("limits were replaced: %d, %v", n, ok)
+		t.Errorf("after the limits were replaced, Other has the limit %d (%v), want 2", n, ok)
 	}
 	limit(t, c)
 	if n, ok := c.Resource("a").Limit(collector.QPS); ok {
-		t.Errorf("without limits: %d", n)
+		t.Errorf("without limits, the resource a has the limit %d", n)
 	}
 	if _, ok := (*collector.Resource)(nil).Limit(collector.QPS); ok {
 		t.Error("a nil Resource has a limit")

@@ -12,8 +12,9 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// The age of a call counts from the time of StartedAt. The calls of the test have no limit, have limits, have the
-// option Admitted, or have a reservation.
+// The age of a call counts from the time in the option StartedAt. The test makes calls without a limit, with a limit,
+// with a dry run, and of an overflowing name. It repeats these calls with the option Admitted and with the option
+// Passed.
 func TestAgeOfACallThatStartedEarlier(t *testing.T) {
 	for name, limits := range map[string][]collector.Limit{
 		"no limit": nil, "limit": {qps("x", 5)}, "overflowing name": {flying("x*", 5)}, "dry run": dry(flying("x", 0)),
@@ -102,12 +103,12 @@ func TestFirstLimitOnAnOriginCountsItsPasses(t *testing.T) {
 	exit(pass(c, "a", 9, collector.Origin("bot")))
 	limit(t, c, collector.Limit{Resource: "a", Origin: "web", Count: 6})
 	if n := len(pass(c, "a", 9, collector.Origin("web"))); n != 2 {
-		t.Errorf("%d calls passed after 4, want 2 of 6", n)
+		t.Errorf("%d calls of web passed after 4 earlier passes, want 2 under a limit of 6", n)
 	}
 }
 
-// Two names that share a limiter have calls in flight. After all limits are removed and set again, the limiter still
-// counts these calls.
+// The names "shared 1" and "shared 2" share a limiter. Calls of "shared 1" are in flight while all limits are removed
+// and set again. The limiter then still counts these calls, so it refuses a call of "shared 2".
 func TestSharedLimiterKeepsCallsInFlight(t *testing.T) {
 	c, _ := crowded(t, 2)
 	limit(t, c, flying("*", 2))
@@ -122,7 +123,7 @@ func TestSharedLimiterKeepsCallsInFlight(t *testing.T) {
 	}
 	exit(list)
 	if n := len(pass(c, "shared 2", 3)); n != 2 {
-		t.Errorf("%d calls entered after the others ended, want 2", n)
+		t.Errorf("%d calls of shared 2 entered after the calls of shared 1 had ended, want 2", n)
 	}
 }
 
@@ -144,12 +145,12 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// The statistic of a dry run begins in the open second. In this test the call reads the clock before the open second
-// begins. Exporters may have read the second before the open one already, so the statistic must not begin in that
-// second.
+// When a dry run would refuse a call for the first time, the Collector creates the statistic of the dry run. In this
+// test, a new second begins after the call has read the clock, and before the Collector creates the statistic.
+// Exporters may already have read the earlier second, so the statistic must begin in the new second.
 func TestFirstRefusalOfADryRunChangesNoSealedSecond(t *testing.T) {
 	f := new(fakeClock)
-	var turns atomic.Bool // if true, a new second begins right after the next reading of the clock
+	var turns atomic.Bool // if true, the clock advances by a second after the next reading
 	c := newCollector(t, collector.Options{Now: func() time.Time {
 		now := f.now()
 		if turns.CompareAndSwap(true, false) {
@@ -159,7 +160,7 @@ func TestFirstRefusalOfADryRunChangesNoSealedSecond(t *testing.T) {
 	}})
 	limit(t, c, dry(flying("a", 0))...)
 	r := c.Resource("a")
-	r.Enter() // creates the leaf; no limit refuses Enter
+	r.Enter() // this call creates the leaf; no limit or dry run refuses a call by Enter
 	f.add(ms)
 	turns.Store(true)
 	if _, err := r.TryEnter(); err != nil {
@@ -172,7 +173,7 @@ func TestFirstRefusalOfADryRunChangesNoSealedSecond(t *testing.T) {
 			blocks = append(blocks, s.Block)
 		}
 		if len(blocks) != 1 || blocks[0] != 1 {
-			t.Errorf("blocks by second: %v, want only the second in which the dry run was registered", blocks)
+			t.Errorf("blocks by second: %v, want one block, in the second in which the statistic began", blocks)
 		}
 	}
 }
