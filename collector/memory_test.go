@@ -22,9 +22,9 @@ func heapAlloc() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A service gets more names and origins than fit into MaxMemory, and all of them are busy for longer than the history.
-// The heap stays below MaxMemory. The result of Memory also stays below MaxMemory, and differs from the heap by less
-// than a tenth. No call is lost.
+// A service has more names and origins than fit into MaxMemory. All of them have a call in every second, for longer
+// than the history. At the end, the heap of the Collector is below MaxMemory. The result of Memory is also below
+// MaxMemory, and differs from the heap by less than a tenth. No call is lost.
 func TestMemoryIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and on one goroutine")
@@ -102,11 +102,12 @@ func exhausted(t *testing.T, limits ...collector.Limit) (*collector.Collector, *
 	return c, f
 }
 
-// If there is no memory for the leaf of a call, the resource Other records the call. The limits on the call's own name
-// still apply. They count all calls of this name together: calls recorded for Other, and calls recorded for the name's
-// own resource.
+// If there is no memory for the leaf of a call, the resource Other records the call. The limits on the name of the call
+// still apply. Each of these limits counts all calls of the name: the calls that Other records, and the calls that the
+// resource with this name records.
 func TestLimitsApplyWithoutMemory(t *testing.T) {
-	// options returns the options of call n. There are 6 combinations of options, and each needs its own leaf.
+	// The function options returns the options of call n. There are 6 combinations of options, and each needs its own
+	// leaf.
 	options := func(n int) []collector.CallOption {
 		opts := []collector.CallOption{collector.Origin([]string{"", "x", "bad"}[n%3])}
 		if n/3%2 == 1 {
@@ -142,7 +143,9 @@ func TestLimitsApplyWithoutMemory(t *testing.T) {
 					e.Exit(nil)
 				}
 				f.add(2 * time.Second)
-				e := c.Resource("a").Enter() // the leaf of "a" records this call, and the limit counts the call
+				// The leaf of "a" records this call. No limit refuses the call, but a limit on QPS counts it in the
+				// next round, so 7 - 1 = 6 calls pass in that round.
+				e := c.Resource("a").Enter()
 				defer e.Exit(nil)
 				if l.Grade == collector.Concurrency {
 					e.Exit(nil)
@@ -157,17 +160,17 @@ func TestLimitsApplyWithoutMemory(t *testing.T) {
 	t.Run("origin", func(t *testing.T) {
 		c, _ := exhausted(t, collector.Limit{Resource: "a", Origin: "bad", Count: 2})
 		if n := len(passed(c, "a", 24)); n != 16+2 {
-			t.Errorf("%d passed, want 18", n)
+			t.Errorf("%d passed, want 16 of other origins and 2 of the limited origin", n)
 		}
 	})
 	t.Run("fallback", func(t *testing.T) {
 		c, _ := exhausted(t, collector.Limit{Resource: "a", Count: 5}, collector.Limit{Resource: "b*", Count: 3})
 		c.Resource("a")
 		if n := len(passed(c, "c", 24, collector.FallbackResource("a"))); n != 4 {
-			t.Errorf("%d calls of the fallback passed, want 4 and the first one", n)
+			t.Errorf("%d calls with the fallback passed, want 4: the limit is 5, and one call has passed before", n)
 		}
 		if n := len(passed(c, "b1", 24, collector.FallbackResource("a"))); n != 0 {
-			t.Errorf("%d calls of another name of the fallback passed", n)
+			t.Errorf("%d calls of another name with the fallback passed, want 0", n)
 		}
 	})
 	t.Run("a limit on Other", func(t *testing.T) {
@@ -272,17 +275,17 @@ func TestExcessIsReserved(t *testing.T) {
 	}
 }
 
-// Memory includes the bytes of calls in flight until these calls end. The increase of Memory and the increase of the
-// live heap differ by at most a tenth, or by at most 20,000 bytes if that is more. Each row makes more calls than
-// Collector.running has slots, so some calls have no slot.
+// Memory includes the bytes of calls in flight until these calls end. The calls increase Memory and the live heap. The
+// two increases differ by at most the larger of two numbers: a tenth of the increase of the heap, and 20,000 bytes.
+// Some of the calls find no slot in Collector.running, because it has fewer slots than there are calls.
 func TestMemoryOfCallsInFlight(t *testing.T) {
 	const calls = 60_000 // more calls than Collector.running has slots
 	for name, x := range map[string]struct {
 		limits []collector.Limit
-		name   string // resource of the calls; there is no memory for the resource "over"
+		name   string // name of the calls; there is no memory for a resource "over"
 		trace  bool
 		handle bool
-		least  int64 // lower bound for all calls in flight together, in bytes
+		least  int64 // lower bound of Memory.Calls while all calls are in flight
 	}{
 		"with a context":  {name: "a", least: calls * 32},
 		"with a trace ID": {name: "a", trace: true, least: calls * (32 + 32 + 32)},
@@ -316,12 +319,12 @@ func TestMemoryOfCallsInFlight(t *testing.T) {
 			}
 			heap, during := heapAlloc()-heap, c.Memory()
 			more := during.Sum() - metric.Sum()
-			t.Logf("heap %d, metric %d, of it for calls %d", heap, more, during.Calls)
+			t.Logf("heap %d, metric %d, %d of them for calls", heap, more, during.Calls)
 			if off := more - heap; max(off, -off) > max(heap/10, 20_000) {
 				t.Errorf("%d calls take %d bytes of heap, and %d by the metric", calls, heap, more)
 			}
 			if during.Calls < x.least || metric.Calls != 0 {
-				t.Errorf("the metric has %d bytes of calls, want at least %d; %d before them",
+				t.Errorf("the metric has %d bytes of calls, want at least %d; %d before the calls",
 					during.Calls, x.least, metric.Calls)
 			}
 			for i := range entries {

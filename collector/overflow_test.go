@@ -25,7 +25,8 @@ func flying(resource string, n int64) collector.Limit {
 
 // crowded returns a Collector with a full table of resources, so calls of further names overflow. The parameter size is
 // the number of resources in the table. It is also the maximum number of overflowing names with their own limiters. If
-// unearned is set, the table stays empty, because names that are not earned get no resource.
+// the variable unearned is set, the table stays empty: names that are not earned overflow even if the table has free
+// slots.
 func crowded(t testing.TB, size int) (*collector.Collector, *fakeClock) {
 	t.Helper()
 	c, f := clocked(
@@ -66,8 +67,8 @@ func exit(list []*collector.Entry) {
 }
 
 // Regression: a scanner sent requests with made-up paths, and the requests hung. The names of these paths and the name
-// "checkout" found no free slot in the table of resources. Calls of "checkout" were refused although they were far
-// below the limit, because all overflowing names shared one quota.
+// "checkout" found no free slot in the table of resources. All overflowing names shared one quota. The calls of the
+// paths used up this quota, so the limit refused the few calls of "checkout".
 func TestMadeUpNamesDoNotUseTheQuotaOfOthers(t *testing.T) {
 	for _, l := range []collector.Limit{flying("*", 2), qps("*", 2)} {
 		c, _ := crowded(t, 50)
@@ -79,17 +80,18 @@ func TestMadeUpNamesDoNotUseTheQuotaOfOthers(t *testing.T) {
 		}
 		checkout := pass(c, "checkout", 3)
 		if len(checkout) != 2 {
-			t.Errorf("%v: %d of the checkout's calls passed, want 2", l, len(checkout))
+			t.Errorf("%v: %d calls of checkout passed, want 2", l, len(checkout))
 		}
 		exit(checkout)
 		if n := len(pass(c, "checkout", 3)); l.Grade == collector.Concurrency && n != 2 ||
 			l.Grade == collector.QPS && n != 0 {
-			t.Errorf("%v: %d more passed", l, n)
+			t.Errorf("%v: %d calls of checkout passed after the first calls had ended", l, n)
 		}
 	}
 }
 
-// Regression: an operator reloaded the limits file twice in a second. Overflowing names got a full quota each time.
+// Regression: an operator reloaded the limits file twice in a second. Overflowing names got a full quota with each
+// reload.
 func TestReloadKeepsUsedQuota(t *testing.T) {
 	c, f := crowded(t, 5)
 	web := collector.Limit{Resource: "/api/*", Origin: "web", Count: 8}
@@ -115,7 +117,7 @@ func TestReloadKeepsUsedQuota(t *testing.T) {
 	}
 }
 
-// After a change of limits, the limits on concurrency still count the earlier calls in flight of overflowing names.
+// Calls of an overflowing name are in flight. After SetLimits, the new limits on concurrency count these calls, too.
 func TestReloadKeepsCallsInFlight(t *testing.T) {
 	c, _ := crowded(t, 5)
 	bot := collector.Limit{Resource: "*", Origin: "bot", Grade: collector.Concurrency, Count: 4}
@@ -139,8 +141,8 @@ func TestReloadKeepsCallsInFlight(t *testing.T) {
 	}
 }
 
-// Regression: SetLimits gave an overflowing name its own resource, because a new limit named it exactly, without a *.
-// The resource started with a full quota, although the name had already used the quota of a pattern.
+// Regression: an overflowing name had used the quota of a pattern. SetLimits then set a limit on the exact name, so the
+// name got its own resource. The resource started with a full quota.
 func TestFirstLimitOnANameKeepsUsedQuota(t *testing.T) {
 	c, f := crowded(t, 5)
 	limit(t, c, qps("*", 10), flying("*", 50))
@@ -155,7 +157,7 @@ func TestFirstLimitOnANameKeepsUsedQuota(t *testing.T) {
 	if len(own) != 2 {
 		t.Errorf("%d entered next to ten in flight, want 2", len(own))
 	}
-	for i, e := range list { // these calls entered before the name had a resource
+	for i, e := range list { // the calls in list entered before "login" had a resource
 		e.Exit(nil)
 		e.Exit(nil)
 		if more := len(pass(c, "login", 3)); more != 1 {
@@ -167,8 +169,8 @@ func TestFirstLimitOnANameKeepsUsedQuota(t *testing.T) {
 	}
 }
 
-// When idle resources are retired, an overflowing name can get a free slot in the table of resources. The limits on its
-// new resource still count the earlier passes and the calls in flight of the name.
+// When idle resources are retired, an overflowing name can get a free slot in the table of resources. The limits on the
+// new resource of this name still count the name's earlier passes and its calls in flight.
 func TestNewResourceKeepsUsedQuota(t *testing.T) {
 	c, f := crowded(t, 2)
 	limit(t, c, qps("*", 10), flying("*", 15))
@@ -184,7 +186,8 @@ func TestNewResourceKeepsUsedQuota(t *testing.T) {
 		t.Errorf("%d entered next to ten in flight, want 5", len(more))
 	}
 	exit(more)
-	f.add(time.Hour) // no new calls for an hour; ten calls that entered before "x" had a resource are in flight
+	// No call enters for an hour. The ten calls in list are still in flight; they entered before "x" had a resource.
+	f.add(time.Hour)
 	c.Seal()
 	c.Seal()
 	if more = pass(c, "x", 20); len(more) != 5 {
@@ -192,9 +195,9 @@ func TestNewResourceKeepsUsedQuota(t *testing.T) {
 	}
 }
 
-// A limit on concurrency also counts calls that entered before the first limit was set. When such a call ends, the
-// limit stops counting the call exactly once. The call may end normally or by a panic, and other limits may be set at
-// that time.
+// The first limit on concurrency also counts the calls that are already in flight. When one of these calls ends, the
+// limit stops counting this call, and no other call. This also holds if the call panics, if the call is ended twice, or
+// if other limits are in force when the call ends.
 func TestFirstLimitCountsCallsInFlight(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -274,7 +277,7 @@ func TestWaitingCallsOfOverflowingNames(t *testing.T) {
 		if len(list) != 1 {
 			t.Errorf("%d calls entered after one waiting call was canceled, want 1", len(list))
 		}
-		time.Sleep(500 * ms) // until 1.1 s; the bucket with the borrowed pass opens at 1.0 s
+		time.Sleep(500 * ms) // sleep until 1.1 s; the bucket with the borrowed pass opens at 1.0 s
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -387,8 +390,8 @@ func TestNamesShareLimitersWhenTheTableIsFull(t *testing.T) {
 	f.add(5 * time.Second)
 	c.Seal()
 	// The table has three slots. /b/0 has a call in flight, so it keeps its slot. /a/z and /a/x get the other two
-	// slots, and /a/y stays in the shared limiter. In this limiter, three calls of /a/x and two of /a/y are in flight.
-	// The limit is six calls in flight, so one more call of /a/y passes.
+	// slots, and /a/y stays in the shared limiter. In this limiter, three calls of /a/x and two calls of /a/y are in
+	// flight. The limit is six calls in flight, so 6 - 3 - 2 = 1 more call of /a/y passes.
 	if z, x, y := pass(c, "/a/z", 9), pass(c, "/a/x", 9), pass(c, "/a/y", 9); len(z) != 5 || len(x) != 5 ||
 		len(y) != 1 {
 		t.Errorf("%d, %d and %d passed next to three of x and two of y in the shared limiter", len(z), len(x), len(y))
@@ -411,9 +414,10 @@ func TestOwnLimiterKeepsSharedPasses(t *testing.T) {
 	}
 }
 
-// One goroutine replaces the limits while other goroutines make calls of all kinds. The second run also removes all
-// limits periodically. In the first run, a name never has more calls in flight than the limit allows. After all calls
-// of a run have exited, no limit counts a call in flight.
+// One goroutine replaces the limits while other goroutines make calls of all kinds. The test has two runs. In the first
+// run, a limit on concurrency is always in force, and no name ever has more calls in flight than this limit allows. In
+// the second run, the goroutine also removes all limits periodically. After all these calls have exited, no limit
+// counts one of them as in flight.
 func TestLimitsAreReplacedUnderWriters(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("removed %t", removed), func(t *testing.T) { limitsUnderWriters(t, removed) })
@@ -525,9 +529,10 @@ func limitsUnderWriters(t *testing.T, removed bool) {
 	}
 }
 
-// An overflowing name keeps its limiter for five seconds after its last pass, even if other names need the slot. No
-// limit counts a pass for that long: a strict limit counts a pass for at most two seconds and one bucket. After five
-// seconds, a new name may evict the overflowing name.
+// An overflowing name keeps its limiter for five seconds after its last pass, even if other names need the slot. After
+// five seconds, a new name may evict the overflowing name. No limit counts a pass for so long: a strict limit with one
+// bucket counts a pass for up to two seconds, and a call may borrow its pass from a bucket that begins up to half a
+// second later.
 func TestNameKeepsItsLimiterWhileItsPassesCount(t *testing.T) {
 	for since, own := range map[time.Duration]bool{
 		0: true, time.Second: true, 3 * time.Second: true,
@@ -553,7 +558,7 @@ func TestNameKeepsItsLimiterWhileItsPassesCount(t *testing.T) {
 	}
 }
 
-// Another goroutine can drop the limiter of a name after a call has found the limiter and before the call locks the
+// A call finds the limiter of its name, and then locks this limiter. In between, another goroutine can drop the
 // limiter. The call must then look up its name again.
 func TestCallDoesNotCountInADroppedLimiter(t *testing.T) {
 	c, _ := crowded(t, 2)

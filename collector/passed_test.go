@@ -9,7 +9,7 @@ import (
 )
 
 // A call with the option Passed completes in this process, but an earlier process has counted its pass. This process
-// counts no pass, and limits on QPS neither count nor refuse the call.
+// therefore counts no pass of the call. Limits on QPS neither count nor refuse the call.
 func TestPassed(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	c, err := collector.New(collector.Options{Now: func() time.Time { return now }})
