@@ -44,7 +44,7 @@ var nonZero = map[string]string{
 	"collector.View.Histogram":         "true: the histogram covers the whole interval",
 }
 
-// callAll calls every exported method of x, and checks the results. Error messages contain the parameter name.
+// callAll calls every exported method of x, and checks the results. The string name describes x in error messages.
 func (w idleWalk) callAll(x reflect.Value, name string) {
 	w.t.Helper()
 	if x.NumMethod() == 0 {

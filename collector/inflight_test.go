@@ -257,8 +257,9 @@ func playFlying(t testing.TB, play []byte) {
 	for len(m.calls) > 0 {
 		m.exit()
 	}
-	// All calls with these names have ended. The limits allow one call in flight for each name. If the limits count no
-	// ended call, the first call enters. The limits must refuse the second call.
+	// All calls of "a", "b", "x/1", "x/2" and "y" have ended. The limits allow one call in flight for each of these
+	// names. If the limits count no ended call, the first call of a name enters. The limits must refuse the second call
+	// of the name.
 	limit(
 		t,
 		c,

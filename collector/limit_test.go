@@ -365,7 +365,7 @@ func TestBlockedError(t *testing.T) {
 	}
 }
 
-// Each resource that matches a pattern has its own quota. A call passes only if all matching limits admit it.
+// Each resource that matches a pattern has its own quota. A call passes only if all matching limits admit the call.
 func TestPatterns(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, name string

@@ -43,8 +43,8 @@ func TestLaterPassesOfANewResourceCountOnce(t *testing.T) {
 	}
 }
 
-// The limiter of an overflowing name keeps the meter of an origin while the origin has calls in flight, or while a
-// limit reads the meter. Otherwise, the limiter drops the meter.
+// In the limiter of an overflowing name, a meter counts the calls of an origin. The limiter keeps the meter while the
+// origin has calls in flight, or while a limit reads the meter. Otherwise, the limiter drops the meter.
 func TestOverflowLimiterForgetsOrigins(t *testing.T) {
 	c, _ := crowded(t, 1)
 	limit(t, c, flying("*", 5))

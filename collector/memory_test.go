@@ -275,9 +275,10 @@ func TestExcessIsReserved(t *testing.T) {
 	}
 }
 
-// Memory includes the bytes of calls in flight until these calls end. The calls increase Memory and the live heap. The
-// two increases differ by at most the larger of two numbers: a tenth of the increase of the heap, and 20,000 bytes.
-// Some of the calls find no slot in Collector.running, because it has fewer slots than there are calls.
+// The result of Collector.Memory includes the bytes of calls in flight until these calls end. While the calls of the
+// test are in flight, the result and the live heap have grown by nearly the same number of bytes. The difference is at
+// most a tenth of the growth of the heap, or 20,000 bytes if a tenth is less. There are more calls than slots in
+// Collector.running, so some calls have no slot.
 func TestMemoryOfCallsInFlight(t *testing.T) {
 	const calls = 60_000 // more calls than Collector.running has slots
 	for name, x := range map[string]struct {

@@ -416,8 +416,8 @@ func TestOwnLimiterKeepsSharedPasses(t *testing.T) {
 
 // One goroutine replaces the limits while other goroutines make calls of all kinds. The test has two runs. In the first
 // run, a limit on concurrency is always in force, and no name ever has more calls in flight than this limit allows. In
-// the second run, the goroutine also removes all limits periodically. After all these calls have exited, no limit
-// counts one of them as in flight.
+// the second run, all limits are also removed periodically. After all calls of the other goroutines have exited, no
+// limit counts one of these calls.
 func TestLimitsAreReplacedUnderWriters(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("removed %t", removed), func(t *testing.T) { limitsUnderWriters(t, removed) })
