@@ -12,8 +12,8 @@ import (
 )
 
 // BenchmarkHolds reports the longest time for which operations on 50,000 leaves hold the collector's lock. The
-// registration of new names waits for this lock. One goroutine runs the operation. Another goroutine polls the lock,
-// and measures the longest time during which the lock is not free. The result is meaningful only on an otherwise idle
+// registration of new names waits for this lock. One goroutine runs an operation. Another goroutine polls the lock, and
+// measures the longest time during which the lock is not free. The result is meaningful only on an otherwise idle
 // machine with two processors.
 func BenchmarkHolds(b *testing.B) {
 	const resources, origins = 10_000, 5

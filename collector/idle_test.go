@@ -37,7 +37,7 @@ func TestRegressionReadingANilCollectorPanicked(t *testing.T) {
 type idleWalk struct{ t *testing.T }
 
 // nonZero lists methods that do not return the zero value, even if the receiver is a nil Collector or another idle
-// value. The string of each method describes the returned value.
+// value. For each method, the string describes the returned value.
 var nonZero = map[string]string{
 	"*collector.Collector.Enter":       "the context of the caller",
 	"*collector.Resource.EnterContext": "the context of the caller",

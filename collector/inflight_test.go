@@ -235,7 +235,8 @@ func playFlying(t testing.TB, play []byte) {
 	m := &flyingModel{t: t, c: c, clock: f, play: play}
 	c.Resource("a")
 	c.Resource("b")
-	// Together with "a" and "b", four busy resources fill the table. Other records the calls of further names.
+	// Together with "a" and "b", four busy resources fill the table of resources. Other records the calls of further
+	// names.
 	for i := range 4 {
 		c.Resource(fmt.Sprint("busy ", i)).Enter()
 	}

@@ -31,7 +31,7 @@ func (m *inFlightCounter) add(n int64) {
 
 // For each second, the statistics report a lower and an upper bound of the maximum number of calls in flight. The exact
 // maximum lies between these bounds. The test logs averages of the bounds and of the maximum; docs/limitations.md lists
-// these averages. Calls arrive independently of each other and take random times.
+// these averages. Calls arrive independently of each other, and have random response times.
 func TestMaxInFlightOfManyLeaves(t *testing.T) {
 	for _, tc := range []struct {
 		resources, origins int

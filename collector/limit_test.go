@@ -58,7 +58,7 @@ func try(c *collector.Collector, f *fakeClock, at time.Duration, n int) (passed 
 func TestNoBurstAtWindowBoundary(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Count: 100})
-	fixed := map[time.Duration]int{} // calls that fixed windows of one second admit, by window start
+	fixed := map[time.Duration]int{} // passes under fixed windows of one second, by start of the window
 	var between, fixedBetween int
 	for _, burst := range []struct {
 		at time.Duration

@@ -39,7 +39,8 @@ func TestAgeOfACallThatStartedEarlier(t *testing.T) {
 	}
 }
 
-// A prioritized call waits only if a limit on QPS would refuse it. A limit on concurrency refuses the call immediately.
+// A prioritized call waits only if a limit on QPS would refuse the call. A limit on concurrency refuses the call
+// immediately.
 func TestPrioritizedCallDoesNotWaitForConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -127,7 +128,7 @@ func TestSharedLimiterKeepsCallsInFlight(t *testing.T) {
 	}
 }
 
-// Escapes reports true if some limit matches the first name, but not the second.
+// Escapes reports true if a limit matches its first argument, but not its second argument.
 func TestEscapes(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	limit(t, c, qps("GET /*", 1))
@@ -160,7 +161,7 @@ func TestFirstRefusalOfADryRunChangesNoSealedSecond(t *testing.T) {
 	}})
 	limit(t, c, dry(flying("a", 0))...)
 	r := c.Resource("a")
-	r.Enter() // this call creates the leaf; no limit or dry run refuses a call by Enter
+	r.Enter() // this call creates the leaf; no limit or dry run refuses calls through Resource.Enter
 	f.add(ms)
 	turns.Store(true)
 	if _, err := r.TryEnter(); err != nil {

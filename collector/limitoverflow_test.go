@@ -19,7 +19,7 @@ func TestANameKeepsThePassesOfItsOrigins(t *testing.T) {
 	f.add(4900 * ms)
 	// The last pass of "a" was 4.9 s ago, so "a" is not idle and keeps the only slot. "x" uses the shared limiter.
 	exit(pass(c, "x", 4, collector.Origin("web")))
-	f.add(200 * ms) // "a" is idle now, so "x" gets the slot
+	f.add(200 * ms) // after 5.1 s without a pass, "a" is idle; the next call of "x" takes the slot
 	if n := len(pass(c, "x", 9, collector.Origin("web"))); n != 1 {
 		t.Errorf("%d calls passed after 4 in the shared limiter, want 1 under a limit of 5", n)
 	}

@@ -263,7 +263,7 @@ func TestExcessIsReserved(t *testing.T) {
 	block := func(reason string) {
 		c.Resource("a").Block(reason)
 		f.add(11 * time.Second)
-		c.Seal() // 11 s have passed, and sweeps are 10 s apart, so this Seal makes a sweep
+		c.Seal() // a sweep is due 10 s after the previous sweep, so Seal sweeps and adds up the excess
 	}
 	block("")
 	before := c.Health().MemoryReserved

@@ -294,7 +294,7 @@ func TestWaitingCallsOfOverflowingNames(t *testing.T) {
 	})
 }
 
-// A call with the option Passed counts as in flight, even if its name has no resource.
+// A call with the option Passed counts as in flight, even if the name of the call has no resource.
 func TestPassedCallsAreInFlight(t *testing.T) {
 	c, _ := crowded(t, 1)
 	limit(t, c, flying("*", 2), qps("*", 2))
@@ -310,7 +310,7 @@ func TestPassedCallsAreInFlight(t *testing.T) {
 	}
 }
 
-// A limit on concurrency costs about the same with one origin and with a thousand.
+// A limit on concurrency costs about the same with one origin and with a thousand origins.
 func TestCostOfALimitWithAThousandOrigins(t *testing.T) {
 	cost := func(origins int) time.Duration {
 		c := newCollector(t, collector.Options{MaxOrigins: origins})
@@ -530,8 +530,8 @@ func limitsUnderWriters(t *testing.T, removed bool) {
 }
 
 // An overflowing name keeps its limiter for five seconds after its last pass, even if other names need the slot. After
-// five seconds, a new name may evict the overflowing name. No limit counts a pass for so long: a strict limit with one
-// bucket counts a pass for up to two seconds, and a call may borrow its pass from a bucket that begins up to half a
+// five seconds, a new name may evict the overflowing name. No limit counts a pass for five seconds: a strict limit with
+// one bucket counts a pass for up to two seconds, and a call may borrow its pass from a bucket that begins up to half a
 // second later.
 func TestNameKeepsItsLimiterWhileItsPassesCount(t *testing.T) {
 	for since, own := range map[time.Duration]bool{
