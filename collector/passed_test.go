@@ -40,13 +40,11 @@ func TestPassed(t *testing.T) {
 	for _, e := range entries {
 		e.Exit(nil)
 	}
-	for what, total := range map[string]int64{
-		"resource": c.Resource("a").Snapshot(nil).Total.Pass,
-		"inbound":  c.Inbound().Snapshot(nil).Total.Pass + 1,
-	} {
-		if total != 1 {
-			t.Errorf("%s: %d passed, want 1", what, total)
-		}
+	if n := c.Resource("a").Snapshot(nil).Total.Pass; n != 1 {
+		t.Errorf("%d calls of the resource passed, want 1, by the handle", n)
+	}
+	if n := c.Inbound().Snapshot(nil).Total.Pass; n != 0 {
+		t.Errorf("%d inbound calls passed, want 0", n)
 	}
 	if total := c.Inbound().Snapshot(nil).Total; total.Complete != 3 || total.RTSum != 12*time.Second ||
 		c.Resource("a").InFlight() != 0 {
