@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A ring covers a span from MinSpan to MaxSpan. Each of its buckets is at least MinLength long.
+// MinSpan and MaxSpan limit the length of the time that a ring covers. MinLength is the smallest length of a bucket.
 const (
 	MinSpan   = 10 * time.Millisecond
 	MaxSpan   = time.Hour
@@ -19,10 +19,10 @@ const (
 //
 // Times are durations since an epoch that the owner of the Array chooses; [Timeline] uses 1970. The ring only moves
 // forward: a write at a time before the newest bucket goes to the newest bucket. The first Open allocates the buckets,
-// so an unused ring takes a few words.
+// so an unused ring takes only a few words of memory.
 //
 // The zero value is not usable; create an Array with [NewArray]. An Array is not safe for concurrent use. Open and At
-// cost one division. An iteration over a window costs one comparison for each bucket of the window.
+// cost two divisions each. An iteration over a window costs one comparison of indexes for each bucket of the window.
 type Array[B any] struct {
 	length time.Duration
 	n      int
@@ -77,8 +77,8 @@ func (a *Array[B]) Start(t time.Duration) time.Duration {
 }
 
 // Open returns the bucket that covers t. If t is before the newest bucket, Open returns the newest bucket instead. If t
-// is after the newest bucket, the bucket that covers t becomes the newest one. Open clears the slot of this bucket,
-// which may hold an old bucket, and returns the empty bucket.
+// is after the newest bucket, the bucket that covers t becomes the newest one: Open removes the old bucket from its
+// slot, if there is one, and returns an empty bucket.
 func (a *Array[B]) Open(t time.Duration) *B {
 	index := a.Index(t)
 	if a.slots == nil {

@@ -18,13 +18,13 @@ func (r Reading) String() string { return time.Duration(r).String() }
 
 // Clock holds the clocks that a Timeline reads. If Mono and Wall are both nil, the Timeline reads the machine's clocks.
 type Clock struct {
-	// Mono reads the monotonic clock, as the time since an arbitrary start. The result must never decrease.
+	// Mono reads the monotonic clock. It returns the time since an arbitrary start, which must never decrease.
 	Mono func() time.Duration
 	// Wall reads the wall clock, which may jump in either direction.
 	Wall func() time.Time
 	// StartAfter is a wall-clock time, for example the last second in the metric log of an earlier process. If the name
-	// of a second is not later than StartAfter, the Timeline marks the second as [Second.Repeat], and the second must
-	// not be exported. The zero Time marks no second.
+	// of a second is not later than StartAfter, the Timeline marks the second as [Second.Repeat], and callers must not
+	// export it. If StartAfter is the zero Time, it has no effect.
 	StartAfter time.Time
 }
 

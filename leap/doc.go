@@ -27,7 +27,7 @@
 //	wall-clock name      03:04:05      03:04:06      04:04:07      04:04:08         Name
 //	                                               ^             ^
 //	                            clock set forward by an hour:    clock drifts ahead:
-//	                            names skip                       seconds are up to 1 % shorter
+//	                            the name jumps                   seconds are up to 1 % shorter
 //
 // A [Reading] is a value of the monotonic clock. Only a Timeline reads clocks; all other code of this package takes the
 // time as an argument. A Timeline never opens a second that its clock has not reached, even if a caller passes a later
@@ -35,16 +35,16 @@
 //
 // Line time is a position on the timeline, as a time.Duration: the index of a second, plus the elapsed fraction of that
 // second. In the middle of second 100, the line time is 100.5 s, whatever the true length of the second. The index of
-// the first second of a Timeline is its Unix time, so line time counts from 1970, apart from the steps of the wall
-// clock since the Timeline began. (The drawings use small indexes.)
+// the first second of a Timeline is its Unix time, so line time counts from 1970. Later steps of the wall clock change
+// names, but not line time. (The drawings use small indexes.)
 //
 // Users of package collector need only [Reading], [Clock], [Second], and the methods of [Timeline] that return times,
-// seconds and names. The rest is exported only for packages node and collector, and may change: Array, and the
-// functions that create a Timeline or open its seconds.
+// seconds and names. Array and the functions that create an Array or a Timeline are exported only for packages node and
+// collector, and may change.
 //
 // # Caveats
 //
-// An Array has no lock; its owner must provide one. Times are exact to the nanosecond from 1833 to 2106. A Timeline
-// that starts outside of this range takes the nearer end of the range as its first index. The names of its seconds are
-// correct anyway.
+// An Array has no lock; an owner with several goroutines must provide one. Line times are exact to the nanosecond from
+// 1833 to 2106. A Timeline that starts outside of this range takes the nearer end of the range as its first index. The
+// names of its seconds are correct anyway.
 package leap

@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// The ring counts the requests of the last second in two buckets of half a second. When a bucket is a second old, the
-// ring clears it and uses its slot for the next bucket.
+// The ring counts the requests of the last second in two buckets of half a second. The request at 1.2 s opens the third
+// bucket. This bucket takes the slot of the first bucket, so the requests at 0.1 s and 0.4 s no longer count.
 func Example() {
 	requests, err := leap.NewArray[int](time.Second, 2)
 	if err != nil {

@@ -10,14 +10,16 @@ import "time"
 //	runs      |----- run 1 ----|      |- run 2 -|       |- run 3, floor 1038 ...
 //	                    wall clock + 29 s       wall clock - 10 min
 //
-// The floor of a run is the latest name of all seconds before the run. Run 3 starts with the names 439 and 440, which
-// are not later than its floor, 1038. The seconds of run 3 with names up to 1038 are repeats and have no valid name.
-// The second with the name 1039 is the first one of run 3 with a valid name.
+// The floor of a run is the latest name of all seconds before the run, or Clock.StartAfter if that is later. The first
+// run has no seconds before it: without StartAfter, its floor is its first name minus one. Run 3 starts with the names
+// 439 and 440, which are not later than its floor, 1038. The seconds of run 3 with names up to 1038 are repeats and
+// have no valid name. The second with the name 1039 is the first one of run 3 with a valid name.
 
-// WallTime returns the name of the second with this index, in UTC: the wall-clock second that it represents. It returns
-// false if the second is marked [Second.Repeat]. The totals include the events of such a second, but its record must
-// not be exported. WallTime also returns false for a second before the first second of the timeline. For a second more
-// than two hours ago it may return false, because the timeline may have forgotten the name.
+// WallTime returns the name of the second with this index as a time in UTC. It returns false if the second is marked
+// [Second.Repeat]. The totals include the events of such a second, but its record must not be exported. WallTime also
+// returns false for a second before the first second of the timeline. For a second more than two hours ago it may
+// return false, because the timeline may have forgotten the name. For a future second, WallTime returns the name that
+// the second will have if the wall clock does not step before that second.
 func (t *Timeline) WallTime(index int64) (time.Time, bool) {
 	r := t.runOf(index)
 	name := r.name + index - r.index
@@ -40,9 +42,9 @@ func (t *Timeline) WallTimeAtOrAfter(index int64) time.Time {
 	return time.Unix(max(r.name+max(index-r.index, 0), r.floor+1), 0).UTC()
 }
 
-// runOf returns the run that contains the second with this index. If the timeline has dropped that run, runOf returns
-// the oldest remaining run, which begins after the second. The search starts with the newest run, because most callers
-// ask for recent seconds.
+// runOf returns the run that contains the second with this index. If the timeline has dropped that run, or if the
+// second is before the first second of the timeline, runOf returns the oldest run of the timeline, which begins after
+// the second. The search starts with the newest run, because most callers need recent seconds.
 func (t *Timeline) runOf(index int64) run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,7 +56,7 @@ func (t *Timeline) runOf(index int64) run {
 }
 
 // IndexAtOrAfter returns the index of the first second with a valid name at or after wallTime. For a future wallTime it
-// returns the index that the second will have if the wall clock does not step before wallTime. If wallTime is before
+// returns the index that this second will have if the wall clock does not step before wallTime. If wallTime is before
 // all names that the timeline remembers, IndexAtOrAfter returns the index of the oldest second with a valid name.
 // [Timeline.WallTimeAtOrAfter] documents how long names are remembered.
 func (t *Timeline) IndexAtOrAfter(wallTime time.Time) int64 {

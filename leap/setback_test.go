@@ -42,7 +42,7 @@ func TestClockSetBackIntoAnIdleGap(t *testing.T) {
 	if name, ok := l.WallTime(last.Index); !ok || last.Repeat || name.Unix() != last.Name {
 		t.Errorf("%+v has the name %v, %v", last, name, ok)
 	}
-	// The wall clock was set back by 400 s, so about 401 later seconds have names of the gap.
+	// The wall clock was set back by 400 s, so about 400 later seconds get names of the gap again.
 	if h := l.Health(); h.Repeated < 390 || h.Repeated > 402 {
 		t.Errorf("%d seconds are repeated", h.Repeated)
 	}
@@ -68,15 +68,15 @@ func TestNamesAscendAtRandom(t *testing.T) {
 			if name, ok := l.WallTime(s.Index); ok == s.Repeat || ok && name.Unix() != s.Name {
 				t.Fatalf("seed %d: %+v has the name %v, %v", seed, s, name, ok)
 			}
-			if s.Index-first < 6000 { // names are kept for 7200 s, so all names are still known
+			if s.Index-first < 6000 { // names are kept for at least 7200 s, so WallTime still finds all names
 				uniqueNames(t, l, first, s.Index)
 			}
 		}
 	}
 }
 
-// Current returns at most MaxSecond, even if the goroutine is suspended after it has read the clock. A caller that
-// sleeps for this time therefore does not sleep for the length of the suspension.
+// The time left that Current returns is at most MaxSecond, even if the goroutine is suspended after it has read the
+// clock. Without this limit, the time left would be too long by the length of the suspension.
 func TestCurrentAfterASuspension(t *testing.T) {
 	for name, jump := range map[string]func(*clocks, time.Duration){
 		"both clocks":     (*clocks).pass,

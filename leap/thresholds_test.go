@@ -7,8 +7,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// The Timeline ignores, slews or follows a difference between the wall clock and the names. Thresholds separate these
-// cases. The table has two differences for each threshold, one on either side, a nanosecond apart.
+// If the wall clock and the names differ, the Timeline ignores the difference, slews it, or takes the name from the
+// wall clock. Thresholds separate these cases. For each threshold the table has two differences, one on either side, a
+// nanosecond apart.
 func TestThresholdsOfTheWallClock(t *testing.T) {
 	for name, tc := range map[string]struct {
 		diff   time.Duration // lead of the wall clock over the name of the next second

@@ -23,8 +23,8 @@ const (
 	keptNames = 2 * 3600
 )
 
-// lastReading limits readings. firstIndex and lastIndex limit the index of the first second. With these limits, sums of
-// times do not overflow an int64 of nanoseconds.
+// lastReading is the latest reading at which a second opens. firstIndex and lastIndex limit the index of the first
+// second. With these limits, sums of times do not overflow an int64 of nanoseconds.
 const (
 	lastReading = Reading(1) << 62
 	lastIndex   = int64(1) << 32
@@ -41,8 +41,8 @@ const (
 //
 //   - A difference of up to a millisecond is ignored.
 //
-//   - A difference of less than a second is slewed: seconds are up to 1 % shorter or longer until the difference is
-//     gone.
+//   - A difference of less than a second is slewed: seconds are up to 1 % shorter or longer until the names
+//     agree with the wall clock.
 //
 //   - If the wall clock leads by a second or more, it was stepped forward, or the machine was suspended. The name jumps
 //     to the wall clock. The names between the old and the new time are skipped: no second has them.
@@ -53,7 +53,7 @@ const (
 //     probably used before. Exported names must ascend and be unique. The Timeline therefore marks seconds as
 //     [Second.Repeat] until a name is later than all earlier names.
 //
-// The drawing shows what the names do, by the difference between the wall clock and the name:
+// The drawing shows what happens for each difference between the wall clock and the name:
 //
 //	   wall clock behind                              wall clock ahead
 //	<------------|----------------|---------|----|----|---------|------------->
@@ -66,7 +66,7 @@ const (
 // Limitations: slewing takes hours to correct a difference of several minutes. A skipped name has no record, and the
 // record of a repeated second is not exported. [Health] counts steps and repeated seconds.
 type Timeline struct {
-	anchor time.Time // creation time; Now counts from here if clock.Mono is nil
+	anchor time.Time // creation time; if clock.Mono is nil, Now returns the time since anchor
 	clock  Clock
 
 	open atomic.Pointer[Second] // the open second; replaced under mu
@@ -84,8 +84,9 @@ type Second struct {
 	Index int64
 	// Name is the Unix time of the wall-clock second that this second represents.
 	Name int64
-	// Repeat reports that Name must not be exported. It is set in two cases: if the wall clock was set back, and an
-	// earlier second had this name or a later name; or if Name is not later than Clock.StartAfter.
+	// Repeat reports that Name must not be exported. It is set in two cases. In the first case, the wall clock was set
+	// back, so an earlier second had this name or a later name. In the second case, Name is not later than
+	// Clock.StartAfter.
 	Repeat bool
 	// Start and End are readings of the monotonic clock. The second contains the readings in [Start, End).
 	Start, End Reading
@@ -99,17 +100,18 @@ type Health struct {
 	Steps int64
 	// Repeated counts the seconds that are marked [Second.Repeat].
 	Repeated int64
-	// Offset is the difference between the wall clock and the names when the last second opened. It is positive if the
-	// wall clock leads. If the Timeline took the name of that second from the wall clock, Offset is the difference that
-	// remains, which is less than a second.
+	// Offset is the difference between the wall clock and the name of the open second, at the time when this second
+	// opened. It is positive if the wall clock leads. If the Timeline took the name of this second from the wall clock,
+	// Offset is the difference that remains, which is less than a second.
 	Offset time.Duration
 }
 
-// run is a sequence of seconds with consecutive names; names.go has a drawing. A new run begins when the Timeline takes
-// a name from the wall clock. If the wall clock is never stepped, the timeline has a single run.
+// run is a sequence of seconds with consecutive names; names.go has a drawing and describes the floor. A new run begins
+// when the Timeline takes a name from the wall clock. If the wall clock is never stepped, the timeline has a single
+// run.
 type run struct {
 	index, name int64 // index and name of the first second
-	floor       int64 // seconds of the run with names up to floor are repeats; floor is latestName before the run
+	floor       int64 // seconds of the run with names up to floor are repeats
 }
 
 // NewTimeline returns a Timeline that starts in the current second of the wall clock. If that second is not later than
@@ -161,31 +163,33 @@ const MaxSecond = time.Second + maxSlew
 //
 // To sleep until the next second, sleep for the time left. Do not compute this time from [Timeline.Now] and
 // [Timeline.At]: a goroutine may be suspended between the two calls, while another goroutine opens a later second. The
-// method At returns this later second, so the computed time is too long by the suspension. Current therefore limits
-// left to MaxSecond.
+// method At returns this later second, so the computed time is too long by the suspension. Current therefore never
+// returns more than MaxSecond.
 func (t *Timeline) Current() (s Second, left time.Duration) {
 	now := t.Now()
 	s = t.At(now)
 	return s, min(s.End.Sub(now), MaxSecond)
 }
 
-// advance opens the second that contains the reading now, unless another goroutine has already opened it.
+// advance opens the second that contains the reading now, unless another goroutine has already opened this second or a
+// later one. If now is ahead of the clock, advance opens the second that contains the clock's current reading instead.
+// It returns the second that is then open.
 func (t *Timeline) advance(now Reading) Second {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := *t.open.Load()
 	now = min(now, t.Now(), lastReading)
-	for now >= s.End { // repeats if slewing has shortened the new second so much that it has ended, too
+	for now >= s.End { // needs a second iteration if slewing shortens the new second so much that it ends before now
 		s = t.next(s, now)
 	}
 	t.open.Store(&s)
 	return s
 }
 
-// next returns the second that opens after the open second s. s must have ended by the reading now. Usually the
-// returned second contains now. If no goroutine called At for some seconds after s, next skips these seconds: they have
-// indexes, names and the usual length, but are never open. If slewing shortens the returned second so much that it ends
-// before now, advance calls next again.
+// next returns the second that opens after the open second s, which must have ended by the reading now. Usually the
+// returned second contains this reading. If no goroutine called At for some seconds after s, next skips these seconds:
+// they have indexes, names and the usual length, but are never open. If slewing shortens the returned second so much
+// that it does not contain the reading, advance calls next again.
 func (t *Timeline) next(s Second, now Reading) Second {
 	idle := int64(now.Sub(s.End) / time.Second)
 	next := Second{
@@ -198,9 +202,10 @@ func (t *Timeline) next(s Second, now Reading) Second {
 	return next
 }
 
-// discipline compares the name of s, the second that is about to open, with the wall clock, and sets the length of s.
-// If the wall clock leads by a second or more, or lags by more than five minutes, discipline replaces the name with the
-// second of the wall clock.
+// discipline prepares the second s for opening. It compares the name of s with the wall clock. If the wall clock leads
+// by a second or more, or lags by more than five minutes, discipline replaces the name with the second of the wall
+// clock, and starts a run. If a difference remains, the length of s corrects at most 10 ms of it. discipline also sets
+// s.Repeat and the health.
 func (t *Timeline) discipline(s *Second) {
 	mono, wall := t.readClocks()
 	ahead := wall.Sub(time.Unix(s.Name, 0).Add(mono.Sub(s.Start)))
@@ -233,7 +238,7 @@ func (t *Timeline) startRun(r run) {
 	}
 }
 
-// Health returns the numbers of steps and of repeated seconds so far, and the present offset.
+// Health returns the number of steps and the number of repeated seconds so far, and the current offset.
 func (t *Timeline) Health() Health {
 	t.mu.Lock()
 	defer t.mu.Unlock()

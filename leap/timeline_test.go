@@ -10,7 +10,7 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// clocks is a monotonic clock and a wall clock, which the test sets.
+// clocks holds the times that a monotonic clock and a wall clock show. The tests set both times.
 type clocks struct {
 	mono time.Duration
 	wall time.Time
@@ -35,7 +35,7 @@ func newLine(c *clocks) *leap.Timeline {
 // now returns the current reading of the monotonic clock.
 func (c *clocks) now() leap.Reading { return leap.Reading(c.mono) }
 
-// nameAt returns the name of the open second, in seconds since the second of the variable start.
+// nameAt returns the name of the open second minus the Unix time of the variable start.
 func nameAt(l *leap.Timeline, c *clocks) int64 { return l.At(c.now()).Name - start.Unix() }
 
 func TestSecondsAreAlignedWithTheWallClock(t *testing.T) {
@@ -80,8 +80,8 @@ func TestOlderReadingsGetTheOpenSecond(t *testing.T) {
 	}
 }
 
-// A reading ahead of the clock must not open a second. In an earlier version, such a reading opened a future second,
-// and all events counted in the future second until the clock reached it.
+// A reading ahead of the clock must not open a second. In an earlier version, such a reading opened a future second.
+// Until the clock reached that second, all events counted in it.
 func TestRegressionAReadingAheadOpensNothing(t *testing.T) {
 	c := &clocks{}
 	l := newLine(c)
@@ -313,7 +313,7 @@ func TestASecondHoldsItsReading(t *testing.T) {
 		for margin := time.Duration(0); margin < 30*ms; margin += ms / 2 {
 			c := &clocks{}
 			l := newLine(c)
-			c.pass(700*ms + gap - margin) // without slewing, the open second ends margin later
+			c.pass(700*ms + gap - margin) // without slewing, a second would end at 700*ms + gap
 			c.step(500 * ms)
 			s := l.At(c.now())
 			if c.now() < s.Start || c.now() >= s.End {
@@ -374,7 +374,7 @@ func TestAfter(t *testing.T) {
 	}{
 		{"long ago", -time.Hour, 0, 60, 0},
 		{"the second before", -time.Second, 0, 60, 0},
-		{"the current second", 0, 1, 60, 0}, // names lead by 0.7 s at first; slewing takes 10 ms off in each second
+		{"the current second", 0, 1, 60, 0}, // names lead by 0.7 s at first; slewing reduces the lead
 		{"four minutes", 4 * time.Minute, 241, 300, 0},
 		{"a future that servers reject", time.Hour, 0, 60, 61},
 	} {
