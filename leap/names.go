@@ -10,10 +10,10 @@ import "time"
 //	runs      |----- run 1 ----|      |- run 2 -|       |- run 3, floor 1038 ...
 //	                    wall clock + 29 s       wall clock - 10 min
 //
-// The floor of a run is the latest name of all seconds before the run, or Clock.StartAfter if that is later. The first
-// run has no seconds before it: without StartAfter, its floor is its first name minus one. Run 3 starts with the names
-// 439 and 440, which are not later than its floor, 1038. The seconds of run 3 with names up to 1038 are repeats and
-// have no valid name. The second with the name 1039 is the first one of run 3 with a valid name.
+// The floor of a run is the latest name of all seconds before the run, or Clock.StartAfter if that is later. There are
+// no seconds before the first run: its floor is its first name minus one, or StartAfter if that is later. Run 3 starts
+// with the names 439 and 440, which are not later than its floor, 1038. The seconds of run 3 with names up to 1038 are
+// repeats and have no valid name. The second with the name 1039 is the first one of run 3 with a valid name.
 
 // WallTime returns the name of the second with this index as a time in UTC. It returns false if the second is marked
 // [Second.Repeat]. The totals include the events of such a second, but its record must not be exported. WallTime also

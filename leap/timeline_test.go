@@ -374,7 +374,8 @@ func TestAfter(t *testing.T) {
 	}{
 		{"long ago", -time.Hour, 0, 60, 0},
 		{"the second before", -time.Second, 0, 60, 0},
-		{"the current second", 0, 1, 60, 0}, // names lead by 0.7 s at first; slewing reduces the lead
+		// At first the names lead by 0.7 s. Slewing reduces the lead by 10 ms in each second.
+		{"the current second", 0, 1, 60, 0},
 		{"four minutes", 4 * time.Minute, 241, 300, 0},
 		{"a future that servers reject", time.Hour, 0, 60, 61},
 	} {

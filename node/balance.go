@@ -9,8 +9,8 @@ import (
 // that distributes goroutines over these stripes. A set is never changed, only replaced.
 //
 // While a statistic has a set and no counters, new calls do not enter through the first stripe, because the first
-// stripe shares cache lines with fields that every writer reads. A call exits by the stripe by which it entered, so
-// earlier calls may still exit by the first stripe.
+// stripe shares cache lines with fields that every writer reads. A call exits through the stripe through which it
+// entered, so earlier calls may still exit through the first stripe.
 //
 // Every call reads the set. The struct fills three cache lines, so the allocator places it at the start of a line, and
 // no other object lies in these three lines. If another object shared a line with the set, each write to that object
@@ -35,12 +35,12 @@ func (m *stripeSet) list() []*stripe {
 // bucket, and in at least one of callsPerContended calls, the statistic is rebalanced: its set gets another seed, or
 // the statistic gets more stripes.
 //
-// If two processors do nothing but make calls by one stripe, every fifth call finds the lock taken. If only one call in
-// a thousand waits, waiting costs less than more stripes would.
+// For comparison: if two processors do nothing but make calls through one stripe, every fifth call finds the lock
+// taken. If only one call in a thousand finds it taken, the waiting costs less than more stripes would.
 const (
 	minContended      = 32
 	callsPerContended = 256
-	maxBackoff        = 10 // minContended is doubled at most this number of times
+	maxBackoff        = 10 // largest backoff of a stripe; its threshold is minContended << backoff
 )
 
 // maxTries is the number of new seeds that are tried before stripes are added. If two goroutines share one of two
@@ -64,8 +64,8 @@ func maxStripes() int {
 }
 
 // pick returns a stripe for the calling goroutine. It hashes an address on the stack, because the stacks of two
-// goroutines are at least 2 KiB apart. The choice of the stripe affects only the maximum in flight of the record: this
-// maximum is exact if all calls use one stripe, and a lower bound if they use several stripes.
+// goroutines are at least 2 KiB apart. The choice of the stripe affects only the maximum in flight of the record. If
+// all calls use one stripe, the record contains the exact maximum. Otherwise it contains a lower and an upper bound.
 //
 // While the statistic has counters, pick returns the first stripe, except during a turn. A limit on concurrency admits
 // calls one by one, so several stripes would not help.
@@ -79,9 +79,9 @@ func (s *Statistic) pick() *stripe {
 	return more.slots[hash>>32&more.mask%stripeLimit]
 }
 
-// noteContention adds one to contended, the number of times that goroutines found mu locked. When contended reaches a
-// threshold, noteContention decides whether the statistic needs rebalancing. If rebalancing is unnecessary, contended
-// restarts at 0. mu must be held.
+// noteContention adds one to contended, the number of times that goroutines found mu locked. When contended reaches the
+// threshold, noteContention decides whether at least one of callsPerContended calls found mu locked. If so, the
+// statistic needs rebalancing. If not, contended restarts at 0. mu must be held.
 func (st *stripe) noteContention() {
 	st.contended++
 	if st.contended < minContended<<st.backoff {

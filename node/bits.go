@@ -43,8 +43,8 @@ type bitReader struct {
 	at uint // number of bits that were read
 }
 
-// readBits returns a bitReader of b. The reader may load bytes between the length and the capacity of b. It ignores
-// their values.
+// readBits returns a bitReader of b. At least spare bytes must follow the data, within the capacity of b. The reader may
+// load these bytes, but ignores their values.
 func readBits(b []byte) bitReader { return bitReader{b: b[:cap(b)]} }
 
 // next returns the next bits, at least 57 of them, and does not change the position of the reader.
@@ -76,17 +76,17 @@ func (r *bitReader) take(n uint) uint64 {
 //	...        ...
 //	escape     20 ones + 64 bits   v itself; there is no second part
 //
-// From quotient 4 on, each row of the table has twice as many quotients as the row before it. The code of a row has one
-// more 1 and one more bit at the end.
+// From quotient 4 on, each row of the table has twice as many quotients as the row before it, and its codes have one
+// more 1 at the start and one more bit at the end.
 const (
 	unaryLimit = 4  // smallest quotient in Elias gamma code
-	escapeOnes = 20 // number of ones before a v that is not encoded
+	escapeOnes = 20 // number of ones in an escape, which precedes an unencoded v
 	maxLowBits = 16 // largest k
 )
 
 // code writes v in Rice code with the parameter k, which is at most maxLowBits. A good k is the number of bits that
-// most numbers have. If k is smaller, the first part of a code gets long. If k is larger, the second part begins with
-// zeros that carry no information.
+// most numbers have. If k is smaller, the first part of a code gets long. If k is larger, the second part contains
+// leading zeros of v, which carry no information.
 func (w bitWriter) code(v uint64, k uint) bitWriter {
 	part, low := v>>k, v&(1<<k-1)
 	if part < unaryLimit {
@@ -145,7 +145,8 @@ var pairs = func() (all [1 << (2 * (unaryLimit + kMost))]struct{ first, second, 
 	return all
 }()
 
-// readEight reads eight numbers that were written with kMost, two at a time. It costs less than eight calls of code.
+// readEight reads eight numbers, two at a time. They must have been written with the parameter kMost. readEight costs
+// less than eight calls of the method code.
 func (r *bitReader) readEight() (list [8]uint64) {
 	next := r.next() // at least 57 bits; the codes of four pairs have at most 40
 	for i := 0; i < len(list); i += 2 {
@@ -216,7 +217,7 @@ func (r *bitReader) addCounts(sums []int64, k uint) {
 		at += used
 		if ones >= unaryLimit {
 			r.at = at - used
-			n = r.code(k) // this loop reads only short codes: read the number again
+			n = r.code(k) // the code is not short, so n was wrong: read it again
 			at, left = r.at, 0
 		}
 		if n == 0 {

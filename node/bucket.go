@@ -36,8 +36,8 @@ func (b Bucket) IsZero() bool { return b.st == nil }
 // At returns the start of the bucket, in line time.
 func (b Bucket) At() time.Duration { return b.st.owner.start }
 
-// Enter records the entry of the call for which Hold returned b: n passes in the bucket, and one call in flight, like
-// [Statistic.Enter]. Enter then releases the bucket.
+// Enter records the entry of the call for which Hold returned b: n passes in the bucket, and one call in flight. It
+// clamps n to [1, 2^32-1], as [Statistic.Enter] does. Enter then releases the bucket.
 func (b Bucket) Enter(n int64) Call {
 	st := b.st
 	n = clampBatch(n)
@@ -50,9 +50,9 @@ func (b Bucket) Enter(n int64) Call {
 	return Call{st: st, entered: b.now, batch: batch{n: uint32(n)}}
 }
 
-// Record counts n calls that have already ended and were never in flight. As one change, it counts n passes and n
+// Record counts n calls that have already ended and were never in flight. In a single change, it counts n passes and n
 // completions with the response time rt. The parameter failed reports whether the calls failed, and code is their code
-// (0 for none). Record treats an n below 1 as 1, and a negative rt as 0. It then releases the bucket.
+// (0 for none). Record treats an n below 1 as 1, and a negative rt as 0. Record then releases the bucket.
 func (b Bucket) Record(rt time.Duration, n int64, failed bool, code Code) {
 	st := b.st
 	n, rt = max(n, 1), max(rt, 0)
@@ -65,8 +65,8 @@ func (b Bucket) Record(rt time.Duration, n int64, failed bool, code Code) {
 // Release releases the bucket. The call for which Hold returned b is not counted.
 func (b Bucket) Release() { b.st.unlock() }
 
-// Block counts n refused calls at the reading now, and at least one. If s is retired, Block counts nothing and returns
-// false.
+// Block counts n refused calls at the reading now, and returns true. It treats an n below 1 as 1. If s is retired,
+// Block counts nothing and returns false.
 func (s *Statistic) Block(now leap.Reading, n int64) bool {
 	b := s.Hold(now)
 	if b.IsZero() {

@@ -15,7 +15,7 @@ import (
 const slowPathBit = 1
 
 // closedMark is the end mark of all stripes during a turn, and of a retired statistic. The end that it contains is
-// before every reading. Every writer therefore finds that the bucket has ended, and takes a lock.
+// before every reading. To every writer, the bucket therefore seems to have ended, so the writer takes a lock.
 const closedMark = math.MinInt64 | slowPathBit
 
 // endMark returns the end mark for the open bucket: twice the reading of its end, plus slowPathBit if s has counters.
@@ -41,8 +41,8 @@ func (st *stripe) hasCounters() bool {
 }
 
 // canEnterLockFree reports whether a call with the stamp now may enter without the lock. The parameter mark is the end
-// mark that the caller has loaded. There are two conditions: mark has no slowPathBit, and the stamp lies in the open
-// bucket.
+// mark that the caller has loaded. There are two conditions: slowPathBit is not set in the mark, and the stamp lies in
+// the open bucket.
 func (st *stripe) canEnterLockFree(mark int64, now leap.Reading) bool {
 	return mark&slowPathBit == 0 && uint64(endOf(mark)-now-1) < uint64(st.length.Load())
 }
@@ -52,9 +52,9 @@ func (st *stripe) canEnterLockFree(mark int64, now leap.Reading) bool {
 //
 // Otherwise the call stays counted, and reconcileEnter returns false. If s has turned, there are two cases. If the turn
 // has seen the call, the call counts in the bucket that has ended. If not, the call counts in the next bucket, and its
-// stamp is late. reconcileEnter cannot distinguish these two cases. In both cases, it adds the time from the stamp to
-// the start of the open bucket to lateEntry. In the first case this time is unnecessary, so the result of
-// minConcurrency may be too low, but it is never too high. reconcileEnter also updates the counters.
+// stamp is late. reconcileEnter cannot distinguish these two cases. In both cases, it increases lateEntry by the time
+// from the stamp to the start of the open bucket. In the first case this increase is unnecessary: it may make the
+// result of minConcurrency too low, but never too high. reconcileEnter also updates the counters.
 func (s *Statistic) reconcileEnter(st *stripe, now leap.Reading) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +76,9 @@ func (st *stripe) turn(now leap.Reading) {
 	st.mu.Lock()
 }
 
-// Seal turns s to the reading now. All seconds before the second of now are then sealed, unless now is ahead of the
-// clock (see advance). If the bucket of now is already open, Seal costs a lock and a comparison.
+// Seal turns s to the reading now. All seconds before the second that contains this reading are then sealed, unless the
+// reading is ahead of the clock (see advance). If the open bucket already contains the reading, Seal costs a lock and a
+// comparison.
 func (s *Statistic) Seal(now leap.Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +91,7 @@ func (s *Statistic) Seal(now leap.Reading) {
 // and counts the passes in it:
 //
 //	open bucket         skipped buckets                  bucket of the reading
-//	|--- fold --->|--- skipTo (calls in flight only) --->|--- openBucket
+//	|--- fold --->|--- skipTo (call-seconds only) ------>|--- openBucket
 //	              ^ loans from skipped buckets are applied in their own bucket
 //
 // If now is ahead of the clock, advance turns only to the current reading of the clock, because no caller may open a
@@ -111,7 +112,8 @@ func (s *Statistic) advance(now leap.Reading) {
 	next := s.first.config.line.At(now)
 	at := s.first.config.second.Start(next.LineTime(now))
 	for loan, ok := s.nextLoan(at - 1); ok; loan, ok = s.nextLoan(at - 1) {
-		// Nobody used the statistic during the bucket of this loan. The passes of the loan count in that bucket anyway.
+		// The statistic was not used during the bucket of this loan. The passes of the loan count in that bucket
+		// anyway.
 		s.skipTo(loan.at)
 		s.applyLoan(loan)
 		s.fold()
@@ -149,10 +151,10 @@ func (s *Statistic) openBucket(second leap.Second, now leap.Reading) {
 	}
 }
 
-// skipTo moves s from the open bucket to the bucket that starts at the line time target. The open bucket must be
-// folded. If the target is in a later second, skipTo seals the open second. The calls in flight stay in flight between
-// the two buckets. skipTo adds their call-seconds to the seconds in which they were spent. mu and all stripe locks must
-// be held.
+// skipTo moves s from the open bucket to the bucket that starts at the line time target. fold must already have moved
+// the counts of the open bucket. If the target is in a later second, skipTo seals the open second. The calls in flight
+// stay in flight between the two buckets. skipTo adds their call-seconds to the seconds in which they were spent. mu
+// and all stripe locks must be held.
 func (s *Statistic) skipTo(target time.Duration) {
 	length := s.first.config.second.Length()
 	from, index := s.start+length, secondIndex(target)
@@ -175,8 +177,8 @@ func (s *Statistic) skipTo(target time.Duration) {
 	}
 }
 
-// fold moves the counts of the open bucket from the stripes into the window. If the counts are all 0, fold opens no
-// bucket in the window, so that idle statistics stay small.
+// fold moves the counts of the open bucket from the stripes into the window, and adds them to the totals. If the counts
+// are all 0, fold opens no bucket in the window, so that idle statistics stay small.
 //
 // In a second that slewing has lengthened, each call in flight spends up to 1 % more than one call-second. fold adds an
 // upper bound of this excess to lateEntry: a hundredth of the call-seconds. minConcurrency subtracts lateEntry, so the

@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. Exit counts the completion in the stripe by which
-// the call entered, so no stripe has a negative number of calls in flight. A Call must not be copied. Exit has no
+// Call is a call in flight, from [Statistic.Enter] to [Call.Exit]. Exit counts the completion in the stripe through
+// which the call entered, so no stripe has a negative number of calls in flight. A Call must not be copied. Exit has no
 // effect on the zero Call.
 type Call struct {
 	_       noCopy
@@ -17,11 +17,11 @@ type Call struct {
 	batch   batch
 }
 
-// batch holds n, the number of calls that a Call represents, and note, a number of the caller. The two fields share a
-// struct so that Call has fewer fields. A collector.Entry consists of a Call and a pointer, and the compiler keeps a
-// struct in registers only if it has at most four fields and four words.
+// batch holds n, the number of calls that a Call represents, and note, a number that the caller may set. The two fields
+// share a struct so that Call has fewer fields. A collector.Entry consists of a Call and a pointer, and the compiler
+// keeps a struct in registers only if it has at most four fields and four words.
 type batch struct {
-	n    uint32 // 0 after the first exit; guarded by the stripe's lock
+	n    uint32 // at least 1 until the first Exit, then 0; guarded by the stripe's lock
 	note uint32
 }
 
@@ -43,7 +43,8 @@ func (c *Call) IsZero() bool { return c.st == nil }
 func (s *Statistic) Enter(now leap.Reading, n int64) Call {
 	st := s.pick()
 	mark := st.end.Load()
-	// A batch, a statistic with counters, and a stamp outside of the open bucket need the lock.
+	// The lock is needed for a batch, for a stamp outside of the open bucket, and if s has counters, turns or is
+	// retired.
 	if n > 1 || !st.canEnterLockFree(mark, now) {
 		if b := s.Hold(now); !b.IsZero() {
 			return b.Enter(n)
@@ -72,7 +73,8 @@ func (s *Statistic) Resume(now leap.Reading, n int64) Call {
 	}
 	s.ensureHistory() // with emptyHistory, seal would create no record, although a call is in flight
 	s.first.addInFlight(1, s.first.effectiveEntry(now))
-	s.first.open.inFlightTime -= tickRemainder(now) // cancels the correction of the rounding in Exit
+	// addInFlight does not round the stamp, but Exit will correct the rounding of a stamp. Cancel this correction here.
+	s.first.open.inFlightTime -= tickRemainder(now)
 	s.first.updateCounters()
 	return Call{st: &s.first, entered: now, batch: batch{n: uint32(clampBatch(n))}}
 }
@@ -85,8 +87,8 @@ func (c *Call) End(failed bool, code Code) int64 {
 	return c.Exit(c.st.config.line.Now(), failed, code)
 }
 
-// SetNote stores a note of the caller in c. The caller must be the only goroutine that uses c.
-func (c *Call) SetNote(n uint32) { c.batch.note = n }
+// SetNote stores a note in c. The calling goroutine must be the only one that uses c.
+func (c *Call) SetNote(note uint32) { c.batch.note = note }
 
 // Note returns the note that SetNote stored, or 0.
 func (c *Call) Note() uint32 { return c.batch.note }
@@ -94,11 +96,11 @@ func (c *Call) Note() uint32 { return c.batch.note }
 // Entered returns the reading at which the response time begins.
 func (c *Call) Entered() leap.Reading { return c.entered }
 
-// Backdate lets the response time begin at the reading from. It changes neither the calls in flight nor the
-// call-seconds. Backdate has no effect if from is not before [Call.Entered], or if the call has ended.
-func (c *Call) Backdate(from leap.Reading) {
+// Backdate moves the start of the response time back to the given reading. It changes neither the calls in flight nor
+// the call-seconds. Backdate has no effect if this reading is not before [Call.Entered], or if the call has ended.
+func (c *Call) Backdate(start leap.Reading) {
 	st := c.st
-	if st == nil || from >= c.entered {
+	if st == nil || start >= c.entered {
 		return
 	}
 	st.lock()
@@ -106,20 +108,20 @@ func (c *Call) Backdate(from leap.Reading) {
 	if c.batch.n == 0 {
 		return
 	}
-	// The call word contains the rounded stamp of the entry, but Exit will correct the rounding of the reading from.
-	// Add the difference between these two corrections here.
-	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(from)
-	st.rtExcess += c.entered.Sub(from)
-	c.entered = from
+	// The call word contains the stamp of the entry, rounded up. Exit will correct the rounding of c.entered, which
+	// Backdate sets to the given reading. Add the difference between the corrections of the stamp and of this reading.
+	st.open.inFlightTime += tickRemainder(c.entered) - tickRemainder(start)
+	st.rtExcess += c.entered.Sub(start)
+	c.entered = start
 }
 
 // Exit records the end of c at the reading now. A call that entered as a batch of n calls counts as n completions with
 // the same response time; for all other calls, n is 1. If failed is true, the completions are also n exceptions. If
-// code is not 0, the completions also count for this code. After Exit, c is no longer in flight. All of this is one
-// change.
+// code is not 0, the completions also count for this code. After Exit, c is no longer in flight. Exit makes all of
+// these changes under one lock, so no reader sees only some of them.
 //
 // Only the first Exit of a Call counts, even if several goroutines call Exit. Exit returns n, or 0 if c has already
-// ended. If now is before the entry, the response time is 0.
+// ended. If now is before [Call.Entered], the response time is 0.
 func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	st := c.st
 	if st == nil {
@@ -161,12 +163,13 @@ func (c *Call) Exit(now leap.Reading, failed bool, code Code) int64 {
 	return n
 }
 
-// elapsed returns the time between two readings, from 0 to the largest time.Duration.
-func elapsed(from, to leap.Reading) time.Duration {
-	if to <= from {
+// elapsed returns the time from start to end. It returns 0 if end is before start, and the largest time.Duration if the
+// time does not fit into a time.Duration.
+func elapsed(start, end leap.Reading) time.Duration {
+	if end <= start {
 		return 0
 	}
-	if rt := to.Sub(from); rt > 0 {
+	if rt := end.Sub(start); rt > 0 {
 		return rt
 	}
 	return math.MaxInt64

@@ -24,9 +24,9 @@ func (t callTime) less(o callTime) bool {
 // Seconds returns t in seconds.
 func (t callTime) Seconds() float64 { return float64(t.seconds) + t.nanos.Seconds() }
 
-// inFlightTimeNow returns the call-seconds of all calls since s began. It includes time up to the current reading of
-// the clock. If the open bucket ends before this reading, it includes time up to the end of the bucket. mu and all
-// stripe locks must be held, or s must be retired.
+// inFlightTimeNow returns the call-seconds of all calls since s began. The result includes the time until the current
+// reading of the clock. If the open bucket ends before this reading, the result includes only the time until the end of
+// the bucket. mu and all stripe locks must be held, or s must be retired.
 func (s *Statistic) inFlightTimeNow() (sum callTime) {
 	sum.add(callTime{nanos: s.inFlightTime})
 	sum.add(s.history.inFlightTime)
@@ -73,8 +73,8 @@ func (s *Statistic) inFlightAge(spent callTime) time.Duration {
 // The average is computed from spent, the call-seconds of the second. Two parts of spent must not raise the average, so
 // minConcurrency subtracts them. The first part is lateEntry: the call-seconds that late entries spent before the
 // second, and the call-seconds that slewing added. The second part comes from rounding: the stamp of an entry is
-// rounded up by less than a tick, and the exit adds this difference to its own second. minConcurrency therefore
-// subtracts one tick for each call that was in flight at the start of the second.
+// rounded up by less than a tick, and the exit adds this difference to the second in which the call exits.
+// minConcurrency therefore subtracts one tick for each call that was in flight at the start of the second.
 func minConcurrency(most, began, ended int64, spent, lateEntry time.Duration) int64 {
 	average := spent - lateEntry - time.Duration(began)<<tickBits
 	return max(most, began, ended, int64((average+time.Second-1)/time.Second))
@@ -82,12 +82,12 @@ func minConcurrency(most, began, ended int64, spent, lateEntry time.Duration) in
 
 // concurrencyBound holds the inputs of minConcurrency that a [MetricNode] lacks, combined over several leaves.
 type concurrencyBound struct {
-	maxInFlight     int64         // highest maximum in flight of one leaf
+	maxInFlight     int64         // the highest of the leaves' maxima in flight
 	inFlightAtStart int64         // calls in flight at the start of the second, summed over the leaves
 	lateEntry       time.Duration // sum of record.lateEntry over the leaves
 }
 
-// add adds rec, the record of one leaf, to m. It also adds the inputs of minConcurrency in rec to t.
+// add adds rec, the record of one leaf, to m. It also updates t, the inputs of minConcurrency, with the values of rec.
 func (m *MetricNode) add(rec *record, t *concurrencyBound) {
 	t.maxInFlight = max(t.maxInFlight, rec.maxInFlight)
 	t.inFlightAtStart += rec.inFlightAtStart

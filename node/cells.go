@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// pageCells is the number of cells of a page.
+// pageCells is the number of cells in a page.
 const pageCells = 32
 
 // completions holds the counts of a stripe by response time and by code. The tally of the stripe holds all other counts
@@ -25,8 +25,8 @@ type completions struct {
 //	pages                     pages[0]            pages[1]            32 counters each
 //	spill                     (cell 40: 65,536 calls) -> (cell 99: ...) -> nil
 //
-// If the count of a cell does not fit into the counter of the cell, the value of the counter moves to a list of spilled
-// counts, and the counter starts again from 0. The zero value is empty.
+// If an addition does not fit into the counter of a cell, the sum moves to a list of spilled counts, and the counter
+// starts again from 0. The zero value of cells has no counts.
 type cells[N uint16 | uint32] struct {
 	have  uint64    // bit i is set if page i exists; a layout has fewer than 64 pages
 	pages []page[N] // the existing pages, in ascending order of their cells
@@ -130,7 +130,7 @@ func (p *cells[N]) each(f func(cell int, n int64)) {
 	for i, rest := 0, p.have; rest != 0; i, rest = i+1, rest&(rest-1) {
 		index := bits.TrailingZeros64(rest)
 		for c, n := range &p.pages[i] {
-			if n != 0 { // never true for counters after the last cell of the layout
+			if n != 0 { // counters after the last cell of the layout are always 0
 				f(index*pageCells+c, int64(n))
 			}
 		}
