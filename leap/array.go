@@ -123,7 +123,7 @@ func (a *Array[B]) At(t time.Duration) *B {
 //	         +---------+---------+---------+
 //	         |   out   |   in    |   in    |
 //	         +---------+---------+---------+
-//	                              ^ now
+//	                                 ^ now
 func (a *Array[B]) Window(now, span time.Duration) iter.Seq2[time.Duration, *B] {
 	return func(yield func(time.Duration, *B) bool) {
 		if a.slots == nil {

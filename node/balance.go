@@ -32,7 +32,7 @@ func (m *stripeSet) list() []*stripe {
 }
 
 // A stripe counts how often goroutines find its lock taken. If this happens at least minContended times within one
-// bucket, and in at least one of callsPerContended calls, the statistic is rebalanced: its set gets another seed, or
+// bucket, and in at least one in callsPerContended calls, the statistic is rebalanced: its set gets another seed, or
 // the statistic gets more stripes.
 //
 // For comparison: if two processors do nothing but make calls through one stripe, every fifth call finds the lock
@@ -80,7 +80,7 @@ func (s *Statistic) pick() *stripe {
 }
 
 // noteContention adds one to contended, the number of times that goroutines found mu locked. When contended reaches the
-// threshold, noteContention decides whether at least one of callsPerContended calls found mu locked. If so, the
+// threshold, noteContention decides whether at least one in callsPerContended calls found mu locked. If so, the
 // statistic needs rebalancing. If not, contended restarts at 0. mu must be held.
 func (st *stripe) noteContention() {
 	st.contended++

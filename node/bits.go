@@ -43,8 +43,8 @@ type bitReader struct {
 	at uint // number of bits that were read
 }
 
-// readBits returns a bitReader of b. At least spare bytes must follow the data, within the capacity of b. The reader may
-// load these bytes, but ignores their values.
+// readBits returns a bitReader of b. At least spare bytes must follow the data, within the capacity of b. The reader
+// may load these bytes, but ignores their values.
 func readBits(b []byte) bitReader { return bitReader{b: b[:cap(b)]} }
 
 // next returns the next bits, at least 57 of them, and does not change the position of the reader.
@@ -129,8 +129,8 @@ func (r *bitReader) longCode(ones uint, next uint64, k uint) uint64 {
 
 // pairs is a table that decodes two numbers at a time, if both were written with the parameter kMost (see record.go).
 // The next ten bits of the input are the index of a table entry. The entry holds the two numbers, and the total length
-// of their codes in bits. If this length is 0, one of the numbers is large, and the reader must decode the two numbers
-// one by one.
+// of their codes in bits. If this length is 0, at least one of the two numbers is large, and the reader must decode
+// them one by one.
 //
 // Most numbers of a record are written with kMost. Without the table, reading a minute of records takes a quarter
 // longer.
