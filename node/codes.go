@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Code is the outcome of a call, in a numbering of the caller's choice. The code 0 means that a call has no code. A
-// service should use few different codes, because a statistic searches them one by one.
+// Code is a number for the outcome of a call. The caller chooses which number means which outcome. The code 0 means
+// that a call has no code. A service should use few different codes: to count a completion, a statistic compares its
+// code with the codes in a list, one by one.
 type Code uint16
 
 // codes counts completions by code, in the order of first use. The zero value is empty. The code of a call is counted
@@ -23,7 +24,7 @@ type codeCount struct {
 	n    int64
 }
 
-// add counts n calls with a code. It is not inlined, because inlining would make calls without a code slower.
+// add counts n calls with the given code. It is not inlined, because inlining would make calls without a code slower.
 //
 //go:noinline
 func (c *codes) add(code Code, n int64) {
@@ -34,13 +35,13 @@ func (c *codes) add(code Code, n int64) {
 		}
 	}
 	if *c == nil {
-		*c = make(codes, 0, 4) // four entries fill a cache line, which no other stripe then uses
+		*c = make(codes, 0, 4) // four entries fill a cache line, so two stripes do not write to the same line
 	}
 	*c = append(*c, codeCount{code, n})
 }
 
-// addCodes adds the completions by code, of all stripes since s began, to sum. All stripe locks must be held, or s must
-// be retired.
+// addCodes adds the completions by code of all stripes to sum. They include all completions since s began. All stripe
+// locks must be held, or s must be retired.
 func (s *Statistic) addCodes(sum *codes) {
 	for st := range s.stripes {
 		if st.completions != nil {
@@ -51,17 +52,19 @@ func (s *Statistic) addCodes(sum *codes) {
 	}
 }
 
-// Codes holds the number of completions by code. The zero value is empty. A Codes is a copy, so later calls do not
-// change it. [View.SnapshotByCode] fills a Codes and reuses its memory. Concurrent use is not safe.
+// Codes holds the number of completions for each code, and the response times by code (see [Codes.Histograms]). The
+// zero value is empty. A Codes is a copy, so calls that end later do not change it. [View.SnapshotByCode] fills a Codes
+// and reuses its memory. A Codes is not safe for concurrent use.
 type Codes struct {
 	list       codes
 	histograms []codeHistogram // response times by code of the leaves with SplitByCode
 	inFlight   int64           // calls in flight of the leaves with SplitByCode
 }
 
-// All iterates over the codes in ascending order, and yields each code with its number of completions. The first code
-// is always 0, for calls that ended without a code. All counts together equal Total.Complete of the [Snapshot] that
-// [View.SnapshotByCode] returned when it filled c.
+// All iterates over the codes in ascending order, and yields each code with its number of completions. Once
+// [View.SnapshotByCode] has filled c, the first code is always 0. Its number counts the calls that ended without a
+// code. The sum of all numbers equals Total.Complete of the [Snapshot] that View.SnapshotByCode returned together with
+// c.
 func (c *Codes) All() iter.Seq2[Code, int64] {
 	return func(yield func(Code, int64) bool) {
 		for _, x := range c.list {
@@ -72,13 +75,13 @@ func (c *Codes) All() iter.Seq2[Code, int64] {
 	}
 }
 
-// complete adds the entry for code 0, which counts the completions without a code, and sorts the entries. The parameter
-// total is the number of all completions, with and without a code.
+// complete adds the entry for code 0, which counts the completions without a code. It then sorts the entries and the
+// histograms by code. The parameter total is the number of all completions, with and without a code.
 func (c *Codes) complete(total int64) {
 	for _, x := range c.list {
 		total -= x.n
 	}
-	c.list = append(c.list, codeCount{n: max(total, 0)}) // a total of the largest int64 may be too small
+	c.list = append(c.list, codeCount{n: max(total, 0)}) // total stops at the largest int64, so it may be less than the sum of the entries
 	slices.SortFunc(c.list, func(a, b codeCount) int { return cmp.Compare(a.code, b.code) })
 	c.sortHistograms()
 }

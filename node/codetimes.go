@@ -9,8 +9,8 @@ import (
 
 // codeTimes counts the response times of the calls that ended with one code. Each stripe has a list of codeTimes, one
 // for each code, in the order of first use. Like the type codes, the list covers all calls since the stripe was
-// created, stays in the stripe, and is guarded by the lock of the stripe. A codeTimes fills a cache line, so two
-// stripes never write to the same line.
+// created, stays in the stripe, and is guarded by the lock of the stripe. The struct fills a cache line, so two stripes
+// do not write to the same line.
 type codeTimes struct {
 	cells[uint32]
 	code Code
@@ -35,13 +35,13 @@ func timesOf(list **codeTimes, code Code) *codeTimes {
 	return *list
 }
 
-// add counts n calls with the response time rt, which lies in the given cell.
+// add counts n calls with the response time rt. The parameter cell is the cell of rt.
 func (t *codeTimes) add(rt time.Duration, cell int, n int64) {
 	t.count(cell, n)
 	t.sum = time.Duration(saturate(int64(t.sum), times(int64(rt), n)))
 }
 
-// addTimes adds the response times of one list to the list sum.
+// addTimes adds the response times in list to the response times in sum, code by code.
 func addTimes(sum **codeTimes, list *codeTimes) {
 	for t := list; t != nil; t = t.next {
 		x := timesOf(sum, t.code)
@@ -75,10 +75,10 @@ type codeHistogram struct {
 }
 
 // Histograms iterates over the codes in ascending order. For each code it yields the histogram of the response times of
-// the calls that ended with this code since the view began. The histograms cover the leaves with
+// the calls that ended with this code since the view began. The histograms include only the leaves with
 // [Statistic.SplitByCode]. Code 0 is included only if a call ended without a code. A Histogram is valid until
-// [View.SnapshotByCode] fills c again. The Quantile of these histograms is undefined, because the shortest and the
-// longest response time are not counted by code.
+// [View.SnapshotByCode] fills c again. [Histogram.Quantile] is undefined for these histograms, because the shortest and
+// the longest response time are not counted by code.
 func (c *Codes) Histograms() iter.Seq2[Code, *Histogram] {
 	return func(yield func(Code, *Histogram) bool) {
 		for i := range c.histograms {
@@ -89,13 +89,14 @@ func (c *Codes) Histograms() iter.Seq2[Code, *Histogram] {
 	}
 }
 
-// InFlight returns the calls in flight of the leaves with [Statistic.SplitByCode].
+// InFlight returns the number of calls in flight of the leaves with [Statistic.SplitByCode].
 func (c *Codes) InFlight() int64 { return c.inFlight }
 
 // reset empties c and keeps its memory.
 func (c *Codes) reset() { c.list, c.histograms, c.inFlight = c.list[:0], c.histograms[:0], 0 }
 
-// addTimes adds the response times of a list to the histograms of c. The parameter l is the layout of their cells.
+// addTimes adds the response times in list to the histograms of c. The cells in list and in the histograms have the
+// layout l.
 func (c *Codes) addTimes(l *layout, list *codeTimes) {
 	for t := list; t != nil; t = t.next {
 		h := c.histogram(l, t.code)

@@ -5,22 +5,23 @@ import (
 	"sync/atomic"
 )
 
-// SetCounters makes the counters in list follow s. Each counter contains the number of calls of s that are in flight or
-// waiting: SetCounters adds the current number, and each later entry and exit changes the counter. A limit on
-// concurrency then reads one counter instead of many statistics. One counter may follow several statistics, and
-// contains the sum of their calls. The calls of one statistic are its share of the counter.
+// SetCounters makes the counters in list follow s. A counter includes the number of calls of s that are in flight or
+// waiting; this number is the share of s. SetCounters adds the current share to each counter, and each later entry and
+// exit changes the counters. A limit on concurrency then reads one counter instead of many statistics. If one counter
+// follows several statistics, it contains the sum of their shares.
 //
-// If a counter was set before and is not in list, SetCounters removes the share of s from it. With an empty list, s has
-// no counters, and its calls have no extra cost. SetCounters does nothing if s is retired.
+// If a counter was set before and is not in list, SetCounters subtracts the share of s from it. With an empty list, s
+// has no counters, and its calls have no extra cost. SetCounters does nothing if s is retired.
 //
 //	stripe 1   3 in flight, 2 loans waiting   reported 5   \
 //	stripe 2   1 in flight                    reported 1   / counter: 6, and the share of other statistics
 //
-// At each entry and each exit, the stripe of the call compares its calls in flight with the number that it has reported
-// to the counters, and reports the difference. This happens under the lock of the stripe. While s has counters, the end
-// marks of all stripes make calls enter under the lock, so the counters include a call before Enter returns. The entry
-// and the exit of a call change a counter with one addition each. A reader of the counter therefore sees each call from
-// its entry to its exit.
+// A stripe stores the number that it has added to the counters so far: its reported number. At each entry and each
+// exit, the stripe of the call computes how many of its calls are in flight. It adds the difference from its reported
+// number to the counters. This happens under the lock of the stripe. While s has counters, all end marks have the bit
+// slowPathBit: the entry of a call then takes the lock, and has changed the counters before Enter returns. An entry
+// changes a counter with a single addition, and so does an exit. A counter therefore includes a call without
+// interruption from its entry to its exit.
 func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +35,7 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	s.lockStripes()
 	defer s.unlockStripes()
 	// Subtract the share of s from the old counters. The loop at the end of the function adds the share to the new
-	// counters. A counter that is old and new loses the share and regains it while all stripe locks are held.
+	// counters. A counter that is in both lists loses the share and regains it while all stripe locks are held.
 	var counted int64
 	for st := range s.stripes {
 		counted += int64(int32(st.reported))
@@ -53,15 +54,16 @@ func (s *Statistic) SetCounters(list ...*atomic.Int64) {
 	}
 }
 
-// updateCounters adds a difference to all counters: the calls in flight of st, minus the number of calls that st has
-// reported before. st.mu must be held.
+// updateCounters computes the number of calls in flight of st, minus the number that st has reported before. It adds
+// this difference to all counters. st.mu must be held.
 func (st *stripe) updateCounters() {
 	s := st.owner
 	if s.counters == nil {
 		return
 	}
 	inFlight := uint32(st.inFlightNow())
-	// Waiting calls count as in flight. They belong to no stripe, so the first stripe reports them.
+	// Calls that wait for a later bucket count as in flight here. They belong to no stripe, so the first stripe reports
+	// them.
 	if st == &s.first {
 		inFlight += s.borrowers
 	}

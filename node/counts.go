@@ -9,17 +9,18 @@ import (
 // Values can be copied and compared. [Counts.Add] adds the counts of two spans or of two statistics. The zero value is
 // a span without events.
 type Counts struct {
-	// Pass counts the admitted calls, in the second of their entry.
+	// Pass counts the admitted calls. A call counts when it enters, not when it ends.
 	Pass int64
 	// Block counts the refused calls.
 	Block int64
-	// Complete counts the calls that ended, failed calls included: Sentinel's success.
+	// Complete counts the calls that ended, with or without an error. Sentinel's name for this count is success.
 	Complete int64
 	// Exception counts the calls that ended with an error. They are a part of Complete.
 	Exception int64
 	// OccupiedPass counts the calls that passed on quota borrowed from a later bucket. They are a part of Pass.
 	OccupiedPass int64
-	// RTSum is the sum of the response times of all completed calls. A batch of n calls counts n times.
+	// RTSum is the sum of the response times of all completed calls. The response time of a batch of n calls is added n
+	// times.
 	RTSum time.Duration
 	// RTMin and RTMax are the shortest and the longest response time. They are both 0 if Complete is 0.
 	RTMin, RTMax time.Duration
