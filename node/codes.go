@@ -7,8 +7,8 @@ import (
 )
 
 // Code is a number for the outcome of a call. The caller chooses which number means which outcome. The code 0 means
-// that a call has no code. A service should use few different codes: to count a completion, a statistic compares its
-// code with the codes in a list, one by one.
+// that a call has no code. A service should use few different codes: for each completion with a code, a statistic
+// searches a list of codes from its start.
 type Code uint16
 
 // codes counts completions by code, in the order of first use. The zero value is empty. The code of a call is counted
@@ -61,10 +61,10 @@ type Codes struct {
 	inFlight   int64           // calls in flight of the leaves with SplitByCode
 }
 
-// All iterates over the codes in ascending order, and yields each code with its number of completions. Once
-// [View.SnapshotByCode] has filled c, the first code is always 0. Its number counts the calls that ended without a
-// code. The sum of all numbers equals Total.Complete of the [Snapshot] that View.SnapshotByCode returned together with
-// c.
+// All iterates over the codes in ascending order, and yields each code with its number of completions. After
+// [View.SnapshotByCode] has filled c, the first code is always 0: its number is the number of calls that ended without
+// a code. The sum of all numbers equals Total.Complete of the [Snapshot] that the same call of View.SnapshotByCode
+// returned.
 func (c *Codes) All() iter.Seq2[Code, int64] {
 	return func(yield func(Code, int64) bool) {
 		for _, x := range c.list {
@@ -81,7 +81,8 @@ func (c *Codes) complete(total int64) {
 	for _, x := range c.list {
 		total -= x.n
 	}
-	c.list = append(c.list, codeCount{n: max(total, 0)}) // total stops at the largest int64, so it may be less than the sum of the entries
+	// Total stops at the largest int64, so it may be less than the sum of the entries.
+	c.list = append(c.list, codeCount{n: max(total, 0)})
 	slices.SortFunc(c.list, func(a, b codeCount) int { return cmp.Compare(a.code, b.code) })
 	c.sortHistograms()
 }

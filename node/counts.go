@@ -45,16 +45,17 @@ func (c *Counts) add(o *Counts) {
 	c.RTSum = time.Duration(saturate(int64(c.RTSum), int64(o.RTSum)))
 }
 
-// sub subtracts o from c. The events of o must be a part of the events of c. A total of c may have stopped at the
-// largest int64. If a difference is then negative, sub sets it to 0. RTMin and RTMax of c do not change.
+// sub subtracts o from c. The events of o must be a part of the events of c. If a count or a sum of c has stopped at
+// the largest int64, it is too low, so a difference may be negative. sub then sets the difference to 0. RTMin and RTMax
+// of c do not change.
 func (c *Counts) sub(o *Counts) {
 	c.Pass, c.Block = max(c.Pass-o.Pass, 0), max(c.Block-o.Block, 0)
 	c.Complete, c.Exception = max(c.Complete-o.Complete, 0), max(c.Exception-o.Exception, 0)
 	c.OccupiedPass, c.RTSum = max(c.OccupiedPass-o.OccupiedPass, 0), max(c.RTSum-o.RTSum, 0)
 }
 
-// rt extends the range from RTMin to RTMax so that it includes lo and hi. While Complete is 0, the range is empty. The
-// caller must therefore increase Complete after it has called rt.
+// rt extends the range from RTMin to RTMax so that it includes the response times lo and hi. While Complete is 0, rt
+// assumes that the range is empty. The caller must therefore call rt before it increases Complete.
 func (c *Counts) rt(lo, hi time.Duration) {
 	if c.Complete == 0 || lo < c.RTMin {
 		c.RTMin = lo
@@ -64,7 +65,7 @@ func (c *Counts) rt(lo, hi time.Duration) {
 	}
 }
 
-// AvgRT returns the average response time, RTSum / Complete, or 0 without completions.
+// AvgRT returns the average response time, RTSum / Complete, or 0 if no call ended.
 func (c Counts) AvgRT() time.Duration {
 	if c.Complete == 0 {
 		return 0
@@ -72,14 +73,15 @@ func (c Counts) AvgRT() time.Duration {
 	return c.RTSum / time.Duration(c.Complete)
 }
 
-// MinRT returns the shortest response time. It returns false for a span without completions.
+// MinRT returns the shortest response time, and true. If no call ended in the span, MinRT returns 0 and false.
 func (c Counts) MinRT() (time.Duration, bool) { return c.RTMin, c.Complete > 0 }
 
-// ExceptionRatio returns the share of failed calls among the calls that ended: a number from 0 to 1, or 0 without
-// completions.
+// ExceptionRatio returns the share of failed calls among the calls that ended: a number from 0 to 1. It returns 0 if no
+// call ended.
 func (c Counts) ExceptionRatio() float64 { return ratio(c.Exception, c.Complete) }
 
-// BlockRatio returns the share of refused calls among all calls: a number from 0 to 1, or 0 without calls.
+// BlockRatio returns the share of refused calls among all calls, admitted or refused: a number from 0 to 1. It returns
+// 0 without calls.
 func (c Counts) BlockRatio() float64 { return ratio(c.Block, c.Total()) }
 
 func ratio(part, whole int64) float64 {

@@ -7,9 +7,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Histogram sets h to the histogram of the response times in the sealed seconds with indexes in [from, to), and returns
-// true. Histogram returns false if one of these seconds is not sealed, or if its histogram is no longer kept (see
-// [Options].Histograms). In this case h contains only the histograms that the leaves of the view still keep.
+// Histogram sets h to the histogram of the response times in the sealed seconds with indexes in [from, to). It returns
+// true if h is complete. It returns false if one of these seconds is not sealed, or if its histogram is no longer kept
+// (see [Options].Histograms). In this case h contains only the histograms that the leaves of the view still keep.
 func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	h.reset(v.config.layout)
 	open := v.config.openSecond()
@@ -18,11 +18,11 @@ func (v *View) Histogram(from, to int64, h *Histogram) (whole bool) {
 	return to <= open.Index && (from >= to || whole)
 }
 
-// Histograms sets each element of hs to the histogram of one sealed second. hs[0] is for the second with the index
-// from, hs[1] for the next second, and so on. Leaves drop old histograms, so the first elements may be incomplete.
-// Histograms therefore returns known, an index that is at least from: every leaf still has all its histograms of the
-// second with this index and of later seconds. The elements of hs for earlier seconds are empty. One call of Histograms
-// costs less than a call of [View.Histogram] for each second.
+// Histograms sets each element of hs to the histogram of one second: hs[0] to the histogram of the second with the
+// index from, hs[1] to the histogram of the next second, and so on. It also returns an index, known, which is at least
+// from: every leaf still has its histograms of the second with this index and of all later sealed seconds. The elements
+// of hs for seconds before this index are empty, because leaves drop old histograms. The elements for seconds that are
+// not sealed are empty, too. One call of Histograms costs less than a call of [View.Histogram] for each second.
 func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 	for i := range hs {
 		hs[i].reset(v.config.layout)
@@ -38,10 +38,11 @@ func (v *View) Histograms(from int64, hs []Histogram) (known int64) {
 // addHistograms adds the response times of each second i in [from, to) to the histogram that target(i) returns. The
 // parameter open is the open second.
 //
-// addHistograms returns two results. The first result, known, is an index: every leaf still has all its histograms of
-// the second with this index and of later seconds. The second result, kept, reports whether the second with the index
-// from is in the view and not older than [Options].Histograms. Leaves may keep histograms for longer than
-// Options.Histograms.
+// addHistograms returns known and kept. The index known belongs to a second: every leaf still has all its histograms of
+// this second and of later seconds. kept is true if the second with the index from meets three conditions: it is not
+// before the start of the view, it is not older than [Options].Histograms, and it is later than all seconds in which
+// removed leaves may have counted. Leaves may keep histograms for longer than Options.Histograms, so kept may be false
+// although every leaf still has its histogram of this second.
 func (v *View) addHistograms(
 	from, to int64, open leap.Second, target func(second int64) *Histogram,
 ) (known int64, kept bool) {
@@ -56,7 +57,7 @@ func (v *View) addHistograms(
 }
 
 // addHistograms does the same as [View.addHistograms], for the single leaf s. The parameter open is the start of the
-// open second.
+// open second. The result kept considers only the seconds since s began, because s has no response times before.
 func (s *Statistic) addHistograms(
 	from, to int64, open leap.Reading, target func(second int64) *Histogram,
 ) (known int64, kept bool) {
@@ -81,18 +82,18 @@ func (s *Statistic) addCells(index int64, rec *record, counts []int64) {
 	}
 }
 
-// CountsBefore returns the counts of the view from its beginning to the start of the second with this index. The second
-// must be sealed or open. RTMin and RTMax of the result are 0. CountsBefore returns false if the record of this second
-// or of a later second is no longer kept. It locks each leaf once, and scans the records from this second to the newest
-// record.
+// CountsBefore returns the counts of the view from its beginning to the start of the second with this index. This
+// second must be sealed or open. RTMin and RTMax of the result are 0. CountsBefore returns false if the record of this
+// second or of a later second is no longer kept. It locks each leaf once, and scans the records from this second to the
+// newest record.
 func (v *View) CountsBefore(index int64) (sum Counts, known bool) {
 	return v.countsBefore(index, nil, nil)
 }
 
 // HistogramBefore sets h to the histogram of the response times that [View.CountsBefore] counts for the same index. It
 // returns false if the histogram of the second with this index or of a later second is no longer kept. Histograms are
-// kept for a shorter time than records. The minimum and maximum of h are 0, so h is for counts by bound, not for
-// [Histogram.Quantile].
+// kept for a shorter time than records. HistogramBefore cannot compute the shortest and the longest response time, so
+// [Histogram.Quantile] is undefined for h. Use h for its counts by bound.
 func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 	h.reset(v.config.layout)
 	recent := make([]int64, len(h.cells))
@@ -109,8 +110,8 @@ func (v *View) HistogramBefore(index int64, h *Histogram) bool {
 }
 
 // countsBefore implements CountsBefore and HistogramBefore. If cells is not nil, countsBefore also counts response
-// times by cell, in two slices. The slice cells gets all response times before the open second. The slice recent gets
-// the response times of the sealed seconds since index. The caller subtracts recent from cells.
+// times by cell. It adds the response times of all seconds before the open second to the slice cells. It adds the
+// response times of the sealed seconds from index on to the slice recent. The caller then subtracts recent from cells.
 func (v *View) countsBefore(index int64, cells, recent []int64) (sum Counts, known bool) {
 	open := v.config.openSecond()
 	leaves, removed := v.leavesAndRemoved()
@@ -130,10 +131,10 @@ func (v *View) countsBefore(index int64, cells, recent []int64) (sum Counts, kno
 }
 
 // addBefore adds the counts of the leaf s, up to the start of the second with this index, to sum. It computes these
-// counts backwards: the totals of s, minus the open second, minus the records of the sealed seconds since index. If
-// cells is not nil, addBefore also adds the response times of s to cells and recent; see [View.countsBefore]. The
-// parameter open is the start of the open second. addBefore reports whether all records that it must subtract are still
-// kept. If cells is not nil, their histograms must still be kept, too.
+// counts backwards: it begins with the totals of s, subtracts the open second, and then subtracts the records of the
+// sealed seconds from index on. If cells is not nil, addBefore also adds the response times of s to cells and recent;
+// see [View.countsBefore]. The parameter open is the start of the open second. addBefore returns true if s still keeps
+// all records to subtract, and, if cells is not nil, also their histograms.
 func (s *Statistic) addBefore(index int64, open leap.Reading, sum *Counts, cells, recent []int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,9 @@ import (
 // Both are exact. The zero value is empty. A Histogram is a copy, so calls that end later do not change it. A method
 // that fills a Histogram reuses the memory of its cells, some 4 KiB. A Histogram is not safe for concurrent use.
 //
-// Counts are stored by cell. Every bound of the native or the classic histogram is the end of a cell (see layout). Each
-// bucket of these histograms is therefore a sum of whole cells, and no count is estimated:
+// Response times are counted by cell. Every bound of the native or the classic histogram is the end of a cell (see
+// layout). The count of a native or a classic bucket is therefore the sum of the counts of whole cells, and no count is
+// estimated:
 //
 //	cells     | 3 | 1 | 0 | 4 | 2 | 0 | …
 //	native    |   4   | 0 |   6   | …       the bounds are 2^(i/8) seconds
@@ -40,8 +41,9 @@ func (h *Histogram) Zero() int64 {
 	return h.cells[0]
 }
 
-// Native iterates over the non-empty buckets of the native histogram in ascending order. It yields the index of each
-// bucket in schema 3, and the count of the bucket alone, without the buckets before it.
+// Native iterates over the non-empty buckets of the native histogram in ascending order, except for the zero bucket;
+// see [Histogram.Zero]. It yields the index of each bucket in schema 3, and the count of the bucket alone, without the
+// buckets before it.
 func (h *Histogram) Native() iter.Seq2[int, int64] {
 	return func(yield func(int, int64) bool) {
 		for c := max(h.from, 1); c < h.to; {
@@ -58,7 +60,7 @@ func (h *Histogram) Native() iter.Seq2[int, int64] {
 
 // Classic iterates over the buckets of the classic histogram in ascending order. It yields the upper bound of each
 // bucket, and the number of all response times up to this bound. Classic leaves out the last bucket, which has no upper
-// bound. The last bucket includes all response times, so its count is [Histogram.Count].
+// bound. The count of this last bucket is [Histogram.Count], because it includes all response times.
 func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 	return func(yield func(time.Duration, int64) bool) {
 		if h.layout == nil {
@@ -76,8 +78,8 @@ func (h *Histogram) Classic() iter.Seq2[time.Duration, int64] {
 	}
 }
 
-// Quantile estimates the q-quantile: the smallest response time such that at least q*Count response times do not exceed
-// it. For example, the 0.9-quantile of ten response times is the ninth shortest. The estimate lies in the same cell as
+// Quantile estimates the q-quantile: the smallest response time t for which at least q*Count response times are at most
+// t. For example, the 0.9-quantile of ten response times is the ninth shortest. The estimate lies in the same cell as
 // the true value. A cell is at most as wide as a native bucket, so the error is less than 9.05 %. Within a cell,
 // Quantile assumes evenly spread response times.
 //
@@ -130,7 +132,7 @@ func (h *Histogram) Add(o *Histogram) {
 	}
 }
 
-// reset empties h, and prepares it for counts by the cells of l. Afterwards the range from h.from to h.to is empty,
+// reset empties h, and prepares it for counts by the cells of l. After reset, the range from h.from to h.to is empty,
 // until [Histogram.addTotals] or the caller sets it.
 func (h *Histogram) reset(l *layout) {
 	if cap(h.cells) < len(l.upper) {
@@ -142,8 +144,9 @@ func (h *Histogram) reset(l *layout) {
 	*h = Histogram{layout: l, cells: h.cells}
 }
 
-// addTotals adds the totals of c to h. It also sets the range of the cells that may have counts, from h.from to h.to.
-// It adds no counts of cells; the caller must add them.
+// addTotals adds the completions and response times of c to the count, the sum, the minimum and the maximum of h. From
+// the minimum and the maximum, it also computes the range of the cells that may have counts, from h.from to h.to. The
+// caller must add the counts of the cells.
 func (h *Histogram) addTotals(c *Counts) {
 	all := Counts{Complete: h.count, RTSum: h.sum, RTMin: h.min, RTMax: h.max}
 	all.add(c)

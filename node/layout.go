@@ -18,10 +18,10 @@ const (
 	nativeMax    = 265  // the bucket of the longest time.Duration
 )
 
-// maxBounds is the largest number of classic bounds. Each bound is one more series for each resource.
+// maxBounds is the largest number of classic bounds. Each bound adds one series for each resource.
 const maxBounds = 64
 
-// DefaultBounds returns the default classic bounds: the bounds of client_golang, and three shorter ones.
+// DefaultBounds returns the default classic bounds: the default bounds of client_golang, and three shorter bounds.
 func DefaultBounds() []time.Duration {
 	return []time.Duration{
 		500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond,
