@@ -3,8 +3,8 @@
 // # Reading
 //
 // A [View] reads one or several statistics. Its methods take readings and second indexes of a [leap.Timeline]. The
-// methods of collector.View take wall-clock times instead. All results are copies, so later calls do not change them.
-// Results have these types:
+// methods of collector.View take wall-clock times instead. All results are copies, so calls that are recorded later do
+// not change them. Results have these types:
 //
 //   - A [MetricNode] is the record of one sealed second. [Columns] lists its numbers, for code that shows or writes
 //     whole records.
@@ -14,17 +14,18 @@
 //
 // # Recording
 //
-// A [Statistic] is Sentinel's StatisticNode: it counts the calls that passed, were blocked, completed and failed, and
-// measures their response times and the calls in flight. It keeps a window of a second (the second window), a window of
-// a minute (the minute window), and totals. All statistics of a process share a [Config], which is made from [Options].
+// A [Statistic] is Sentinel's StatisticNode: it counts passes, blocks, completions and exceptions, and measures
+// response times and the calls in flight. It keeps a window of a second (the second window), a window of a minute (the
+// minute window), and totals. All statistics of a process share a [Config], which is made from [Options].
 //
-// A [Call] is a call in flight. A [Loan] is a call that waits for a later bucket. A [Quota] holds the number of calls
+// A [Call] is a call in flight. A [Loan] is a call that waits for a later bucket. A [Quota] limits the number of calls
 // that may pass in a second. Package collector drives these types. Their exported methods exist for package collector
 // and may change. To count calls, use package collector.
 //
-// The caller reads the clock and passes the time as a [leap.Reading]; only [Call.End] reads the clock itself. If a
-// reading is ahead of the clock, it opens no bucket, and its event counts in the bucket that is open at the time of
-// recording. The position of a bucket on the timeline is a time.Duration since 1970, called line time.
+// The caller reads the clock and passes the time of an event as a [leap.Reading]; only [Call.End] takes this time from
+// the clock itself. A reading that is ahead of the clock opens no bucket before its time: the event counts in the
+// bucket that is open at the time of recording. The position of a bucket on the timeline is a time.Duration since 1970,
+// called line time.
 //
 // # Terms
 //
@@ -94,8 +95,8 @@
 //	                                                                  finds now >= end
 //	                                                           turn:  lock mu and all stripes
 //	                                    end mark: turning      <----  replace the end marks
-//	                                    word and tally are cut -----> fold: sum -> window and totals
-//	                                    cells are moved        -----> seal: second 9 -> record, histogram
+//	                                    word is read, tally: 0 -----> fold: sum -> window and totals
+//	                                    cells: 0               -----> seal: second 9 -> record, histogram
 //	                                    end mark: open, 10.5 s <----  open the next bucket
 //	                                                                  unlock
 //	Exit:  lock the stripe
@@ -136,14 +137,14 @@
 //	Enter                                  turn, SetCounters, Retire
 //	-----                                  -------------------------
 //	1. load the end mark                   1. store another end mark
-//	2. add to the word                     2. load the word
-//	3. load the end mark                   3. decide by the word
+//	2. add to the call word                2. load the call word
+//	3. load the end mark                   3. decide by the call word
 //
-// All goroutines see atomic operations in the same order, so at least one of two things happens. In step 2, the
-// goroutine on the right sees the addition. Or in step 3, Enter sees the new end mark, and calls reconcileEnter, which
-// waits for the locks. If the statistic is retired, reconcileEnter takes the call back. Otherwise the call stays
-// counted. If the turn has seen the addition, the call counts in the bucket that has ended; if not, it counts in the
-// next bucket. In both cases, reconcileEnter also adds the call to the counters.
+// All goroutines see atomic operations in the same order. Therefore the goroutine on the right sees the addition in its
+// step 2, or Enter sees the new end mark in its step 3, or both. If Enter sees the new end mark, it calls
+// reconcileEnter, which waits for the locks. If the statistic is then retired, reconcileEnter takes the call back.
+// Otherwise the call stays counted: in the bucket that has ended if the turn has seen the addition, and in the next
+// bucket if not. In both cases, reconcileEnter also adds the call to the counters.
 //
 // # The call word
 //
@@ -160,10 +161,10 @@
 //
 // Both parts wrap, so only differences of two values of the word are used. The number of entries is exact if fewer than
 // 67 million calls enter through a stripe in a bucket. The sum of stamps gives the call-seconds of the bucket modulo 13
-// days. The calls in flight at the start of the bucket spend its full length each, and are counted separately. Entries
-// and exits change the call-seconds of the bucket, in either direction. If they change them by less than six days, the
-// result is exact. Even a million calls that all enter at the beginning of a bucket of half a second add less than six
-// days.
+// days. The calls in flight at the start of the bucket spend its full length each, and are counted separately. Each
+// entry adds call-seconds to the bucket, and each exit subtracts some. The result is exact if all entries and exits
+// together change the call-seconds by less than six days, up or down. Even a million calls that all enter at the
+// beginning of a bucket of half a second add less than six days.
 //
 // The stamps in the word are rounded. When a call exits, the exact stamp of its entry is still available, and the exit
 // corrects the rounding.
@@ -209,7 +210,8 @@
 // The fields after Statistic.mu change only while mu and the locks of all stripes are held. To read them, mu or the
 // lock of one stripe is enough. Two parts of the history are exceptions, because mu alone guards them: the position of
 // the previous lookup in each store of records, and the cached peak. Every lookup changes the position. Readers of
-// sealed seconds therefore take mu, and delay no writer. Readers of the open bucket take all locks.
+// sealed seconds therefore take mu. Once they have turned the statistic, they hold no stripe lock, and delay only
+// goroutines that need mu. Readers of the open bucket take all locks.
 //
 // Consistency: a sealed second is exact. A reader of the open bucket sees each completion as a whole. For each stripe,
 // it sees the passes and the calls in flight of one instant. Calls enter without a lock, also while the reader goes
@@ -234,14 +236,14 @@
 // Statistics are lost when the process ends, unless an exporter has read them. Counts and sums of response times stop
 // at the largest int64 instead of wrapping. A sum of response times reaches it after 292 years of response time.
 //
-// One goroutine turns a bucket for all other goroutines, twice a second by default. If the machine preempts this
-// goroutine during the turn, writers of the resource wait for it.
+// One goroutine turns a bucket for all other goroutines, twice a second by default. If the operating system preempts
+// this goroutine during the turn, writers of the resource wait for it.
 //
 // For several stripes or leaves, the record contains two bounds of the maximum in flight instead of its exact value.
 // The lower bound uses the average in flight. If a goroutine loses its processor twice within Enter, for a second each
 // time, this average may exceed the true maximum.
 //
-// A stripe can have up to 67 million calls in flight, and as many entries in one bucket. The calls in flight at the
-// start of a bucket spend its full length each. The entries and exits within the bucket must change its call-seconds by
-// less than six days.
+// A stripe can have up to 67 million calls in flight, and as many entries in one bucket. Each call that is in flight at
+// the start of a bucket spends the full length of the bucket. All entries and exits within the bucket together must
+// change its call-seconds by less than six days, up or down.
 package node

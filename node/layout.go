@@ -43,7 +43,7 @@ func DefaultBounds() []time.Duration {
 //
 // A layout never changes and is safe for concurrent use. A process has one layout, of some 12 KiB.
 type layout struct {
-	bounds []time.Duration // upper bounds of the classic buckets, without the last bucket
+	bounds []time.Duration // upper bounds of the classic buckets; the last bucket has none
 	upper  []int64         // upper[c] is the longest response time of cell c, in ns
 	native []int16         // native[c] is the native bucket that contains cell c
 	first  []uint16        // cell at which layout.cell starts its search, by octave and step
@@ -145,9 +145,9 @@ func (l *layout) cell(rt time.Duration) int {
 	step := uint64(ns) << (63 - octave) >> (63 - stepBits) & (steps - 1)
 	c := int(l.first[octave*steps+int(step)])
 	// c is the cell of the start of the step. The cell of ns is c plus the number of bounds that lie in the step and
-	// below ns. The processor could not predict a branch for the first such bound. The next line has no branch: it adds
-	// the sign bit of upper[c]-ns, which is 1 if ns is above the bound. The loop handles further bounds. It almost
-	// never runs, because few steps contain two bounds.
+	// below ns. The processor could not predict a branch for the first such bound. The next line therefore has no
+	// branch: it adds the sign bit of upper[c]-ns, which is 1 if ns is above the bound. The loop counts further bounds.
+	// It almost never runs, because few steps contain two bounds.
 	c += int(uint64(l.upper[c]-ns) >> 63)
 	for ns > l.upper[c] {
 		c++

@@ -31,20 +31,20 @@ type Loan struct {
 //	                            loan, count nothing
 //
 // In every view, the pass must count in the bucket from which it was borrowed. The waiting goroutine may wake up too
-// late for that. The pass is therefore counted by the goroutine that turns the statistic to that bucket. Until then,
-// the statistic stores one loan struct for each bucket from which calls have borrowed. The struct holds the sums over
-// these calls.
+// late to count the pass in that bucket. The goroutine that turns the statistic to that bucket therefore counts the
+// pass. Until then, the statistic stores one loan struct for each bucket from which calls have borrowed. The struct
+// holds the sums over these calls.
 
-// loan holds the sums of all calls that have borrowed passes from one bucket.
+// loan holds the number of calls that have borrowed from one bucket, and the sum of the passes that they have borrowed.
 type loan struct {
 	at            time.Duration // start of the bucket, in line time
 	calls, passes int64
 }
 
 // Occupy borrows n passes for one call from a later bucket. The parameter bucket is the start of the later bucket in
-// line time. When the later bucket begins, the passes count in it and the call is in flight. This holds even if s turns
-// to that bucket much later. Every view therefore shows the passes in the second of the later bucket. Occupy clamps n
-// to [1, 2^32-1]. It returns false if the later bucket has already begun at the reading now, or if s is retired.
+// line time. When the later bucket begins, the passes count in this bucket, and the call is in flight. Even if s turns
+// to this bucket much later, every view shows the passes in the second of this bucket. Occupy clamps n to [1, 2^32-1].
+// It returns false if the later bucket has already begun at the reading now, or if s is retired.
 func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loan, bool) {
 	n = clampBatch(n)
 	s.mu.Lock()
@@ -69,10 +69,10 @@ func (s *Statistic) Occupy(now leap.Reading, bucket time.Duration, n int64) (Loa
 	return Loan{stat: s, at: bucket, n: n}, true
 }
 
-// Call turns the statistic to the reading now. If the bucket of the loan has begun, a turn has counted the borrowed
-// passes. Call then ends the loan, and returns the call that waited. The parameter entered is the reading at which this
-// call began to wait; its response time begins at this reading. If the bucket of the loan has not begun, Call returns
-// false, and the call continues to wait.
+// Call turns the statistic to the reading now. If the bucket of the loan has then begun, the borrowed passes are
+// counted. In this case Call ends the loan, and returns the call that waited. The parameter entered is the reading at
+// which this call began to wait; its response time begins at this reading. If the bucket of the loan has not begun,
+// Call returns false, and the call continues to wait.
 func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	s := l.stat
 	if s == nil {
@@ -90,14 +90,15 @@ func (l *Loan) Call(now, entered leap.Reading) (Call, bool) {
 	began := s.end.Add(l.at - s.start - time.Duration(s.first.length.Load()))
 	*l = Loan{}
 	s.first.mu.Lock()
-	// Exit will add tickRemainder(entered), as the correction of a rounded stamp. No stamp was rounded for this call.
+	// Exit will add tickRemainder(entered), to correct a rounded stamp. This call has no rounded stamp, so subtract the
+	// correction here.
 	s.first.open.inFlightTime -= tickRemainder(entered)
 	s.first.rtExcess += began.Sub(entered) // the wait counts in the response time, but not as call-seconds
 	s.first.mu.Unlock()
 	return Call{st: &s.first, entered: entered, batch: batch{n: uint32(n)}}, true
 }
 
-// Cancel ends the loan, gives the borrowed passes back to the later bucket, and returns true. If the later bucket has
+// Cancel ends the loan, gives the borrowed passes back to the bucket of the loan, and returns true. If this bucket has
 // begun at the reading now, the passes are already counted. Cancel then returns false, and the caller must end the loan
 // with [Loan.Call].
 func (l *Loan) Cancel(now leap.Reading) bool {
@@ -144,8 +145,8 @@ func (r *history) findLoan(bucket time.Duration) (int, bool) {
 	return slices.BinarySearchFunc(r.loans, bucket, func(l loan, at time.Duration) int { return cmp.Compare(l.at, at) })
 }
 
-// nextLoan removes and returns the earliest loan, if its bucket starts at the line time latest or before. If there is
-// no such loan, nextLoan returns false. All locks must be held.
+// nextLoan removes the earliest loan and returns it, if its bucket starts at the line time latest or before. Otherwise
+// nextLoan returns false. All locks must be held.
 func (s *Statistic) nextLoan(latest time.Duration) (loan, bool) {
 	if len(s.history.loans) == 0 || s.history.loans[0].at > latest {
 		return loan{}, false
@@ -155,8 +156,8 @@ func (s *Statistic) nextLoan(latest time.Duration) (loan, bool) {
 	return l, true
 }
 
-// applyLoan counts the passes of the loan l in the open bucket, and adds the calls of l to the calls in flight. All
-// locks must be held.
+// applyLoan counts the passes of l in the open bucket, which must be the bucket of l. It also adds the calls of l to
+// the calls in flight, from the start of the bucket on. All locks must be held.
 func (s *Statistic) applyLoan(l loan) {
 	st := &s.first
 	s.borrowers -= uint32(l.calls) // the counters stay the same: these calls now count as calls in flight

@@ -14,7 +14,8 @@ type Memory struct {
 	// Statistic is the memory of everything except sealed seconds: stripes and their counts, the second window, and
 	// totals.
 	Statistic int64
-	// Seconds is the memory of the records of sealed seconds, and Histograms the memory of their histograms.
+	// Seconds is the memory of the records of sealed seconds. Histograms is the memory of the histograms of sealed
+	// seconds.
 	Seconds, Histograms int64
 }
 
@@ -22,15 +23,17 @@ type Memory struct {
 func (m Memory) Sum() int64 { return m.Statistic + m.Seconds + m.Histograms }
 
 // [Config.Reservation] assumes the following sizes: the bytes of a record, the bytes of a histogram, and the number of
-// pages of response times. The bytes were measured with response times around 20 ms. The record of a second takes 14
-// bytes with 5 calls, 18 with 100, and 22 with 500. The histogram of a second with 100 calls takes 16 bytes.
+// pages of response times. The sizes in bytes were measured with response times around 20 ms. The record of a second
+// with 5 calls took 14 bytes, with 100 calls 18, and with 500 calls 22. The histogram of a second with 100 calls took
+// 16 bytes.
 const (
 	reservedSecond    = 22
 	reservedHistogram = 24
 	reservedPages     = 3 // at the default bounds, enough for response times that vary by a factor of 100
 )
 
-// Each of these variables is the heap memory of one object in bytes. The rounding of the allocator is included.
+// Each of these variables is a number of bytes of heap, including the rounding of the allocator. Each number is for one
+// object, except for viewBytes, which is for a View and the header of its list of leaves.
 var (
 	historyBytes     = allocSize(unsafe.Sizeof(history{}))
 	completionsBytes = allocSize(unsafe.Sizeof(completions{}))
@@ -41,7 +44,7 @@ var (
 	removedBytes     = allocSize(unsafe.Sizeof(removedLeaves{}))
 )
 
-// allocSize returns the bytes of heap that the allocator takes for an object of n bytes.
+// allocSize returns the number of bytes that the allocator uses for an object of n bytes.
 func allocSize(n uintptr) int64 { return int64(cap(slices.Grow([]byte(nil), int(n)))) }
 
 // ringBytes returns the memory of the slots of a ring.
@@ -50,7 +53,7 @@ func ringBytes[B any](r *leap.Array[B]) int64 {
 	return int64(r.Span()/r.Length()) * int64(8+unsafe.Sizeof(b))
 }
 
-// Reservation returns the bytes that a busy statistic takes once its history is full. This is enough for several
+// Reservation returns the bytes that a busy statistic takes once its history is full. The assumed statistic has several
 // hundred calls a second. A statistic takes more if it is busier, has several stripes, or has response times that vary
 // widely; see [Statistic.Memory].
 func (c *Config) Reservation() int64 {
@@ -62,7 +65,7 @@ func (c *Config) Reservation() int64 {
 }
 
 // SplitReservation returns the bytes that a statistic with [Statistic.SplitByCode] takes in addition to
-// [Config.Reservation]. It assumes that the calls end with three codes.
+// [Config.Reservation]. It assumes calls with three different codes.
 func (c *Config) SplitReservation() int64 {
 	return 3 * (codeTimesBytes + reservedPages*int64(unsafe.Sizeof(page[uint32]{})))
 }
