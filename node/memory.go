@@ -108,7 +108,7 @@ func (p *cells[N]) bytes() (n int64) {
 // bytes returns the memory of the counts by code.
 func (c codes) bytes() int64 { return int64(cap(c)) * int64(unsafe.Sizeof(codeCount{})) }
 
-// Memory returns the memory that v takes. The memory of its leaves is not included.
+// Memory returns the memory that v takes. It does not include the memory of the leaves.
 func (v *View) Memory() int64 {
 	leaves, removed := v.leavesAndRemoved()
 	n := viewBytes + int64(cap(leaves))*int64(unsafe.Sizeof((*Statistic)(nil)))

@@ -2,10 +2,10 @@ package node
 
 import "time"
 
-// MetricNode is the record of one sealed second: the events from Start to a second after Start, and the calls in
-// flight. Values can be copied and compared. A record never changes.
+// MetricNode is the record of one sealed second: the counts of the events in the second that begins at Start, and the
+// calls in flight. Values can be copied and compared. The record of a second never changes.
 type MetricNode struct {
-	// Start is the wall-clock second that the record belongs to, in UTC.
+	// Start is the start of the wall-clock second to which the record belongs, in UTC.
 	Start time.Time
 	Counts
 	// InFlight is the number of calls in flight when the second ended: all entries minus all exits.
@@ -16,19 +16,19 @@ type MetricNode struct {
 	// For a view of one leaf (one resource, called by one origin in one context), InFlightMax is exact while the leaf
 	// has one stripe. The leaf gets more stripes when goroutines often contend for its lock. Under a limit on
 	// concurrency, new calls enter through the first stripe, and InFlightMax of a view of one leaf is exact again. Two
-	// kinds of calls are exceptions, and make it a lower bound: calls that entered through another stripe before the
-	// limit was set, and calls that enter while a bucket turns.
+	// kinds of calls are exceptions, and make InFlightMax a lower bound: calls that entered through another stripe
+	// before the limit was set, and calls that enter while a bucket turns.
 	//
-	// In all other cases, InFlightMax is the highest of these numbers: the maximum of a single leaf or stripe, the
-	// calls in flight at the start of the second, the calls in flight at the end of the second, and the average in
+	// In all other cases, InFlightMax is the highest of four numbers: the highest maximum of a single leaf or stripe,
+	// the calls in flight at the start of the second, the calls in flight at the end of the second, and the average in
 	// flight, rounded up.
 	InFlightMax int64
 	// InFlightMaxUpper is an upper bound of the maximum number of calls in flight in the second. It is the sum of the
 	// maxima of all leaves and stripes, which may belong to different instants. For a view of one leaf with one stripe,
-	// it equals InFlightMax. With many leaves it may be far above the maximum: each leaf adds at least 1 if it had a
-	// call in flight at any time in the second. Do not sum the bound over seconds. For several views that share no
-	// call, the sum of their bounds is an upper bound for all of these views together. A metric log has only
-	// InFlightMax, so InFlightMaxUpper is 0 in a record from a metric log.
+	// it equals InFlightMax. With many leaves it may be far above the maximum: each leaf that had a call in flight at
+	// any time in the second adds at least 1. Do not sum InFlightMaxUpper over seconds. It can be summed over views
+	// that share no call: the sum is an upper bound for all these views together. A metric log has only InFlightMax, so
+	// InFlightMaxUpper is 0 in a record from a metric log.
 	InFlightMaxUpper int64
 	// InFlightTime is the call-seconds of the second: the time that all calls together were in flight. Divided by one
 	// second, it is the average number of calls in flight, see [MetricNode.InFlightAvg]. It can be summed over seconds,
@@ -38,14 +38,14 @@ type MetricNode struct {
 	// Slewing lengthens or shortens seconds. InFlightTime of such a second contains the time that the calls really
 	// spent in it.
 	//
-	// A call may enter or exit with a stamp from a sealed second. The open second then gets the correction. A late
-	// entry adds the time that the sealed second lacks. A late exit subtracts the time that the sealed second has too
-	// much. InFlightTime is never negative. If the correction exceeds the call-seconds of the open second, the rest is
-	// subtracted from the next second.
+	// A call may enter or exit with a stamp from a sealed second. The sealed second does not change; the open second
+	// gets a correction. A late entry adds the time that the call spent before the open second. A late exit subtracts
+	// the time that earlier seconds counted after the call had ended. InFlightTime is never negative: if a subtraction
+	// exceeds the call-seconds of the open second, the rest is subtracted from the next second.
 	InFlightTime time.Duration
 	// PassPeak is the highest number of passes in a sliding window of one second that ended within this second. The
 	// window slides in steps of one bucket. PassPeak therefore shows a burst that begins in one second and ends in the
-	// next. At most 2^53 passes of each bucket are included.
+	// next. If a window begins in the previous second, at most 2^53 passes of each bucket are included.
 	PassPeak int64
 }
 
@@ -65,7 +65,8 @@ type Column struct {
 	// Help describes the number. A phrase such as "in this second" can be appended to Help. If Help contains a comma,
 	// insert the phrase before that comma instead.
 	Help string
-	// Kind states the unit of the number, and, except for [Time], whether it can be summed over seconds and views.
+	// Kind states the unit of the number. For all kinds except [Time], it also states whether the number can be summed
+	// over seconds and over views.
 	Kind Kind
 	// Detail reports whether a short display leaves out this number. Examples are occupied_pass, which is a part of
 	// pass, and in_flight_max_upper.
@@ -74,11 +75,11 @@ type Column struct {
 	// nanoseconds.
 	At func(*MetricNode) *int64
 	// None reports whether a record lacks the number. For example, a second without completions has no shortest
-	// response time. None is nil for a number that every record has.
+	// response time. None is nil if every record has the number.
 	None func(*MetricNode) bool
 }
 
-// Kind is the unit of a number. Except for [Time], it also states whether the number can be summed over seconds and
+// Kind is the unit of a number. All kinds except [Time] also state whether the number can be summed over seconds and
 // over views.
 type Kind int
 
@@ -98,8 +99,8 @@ const (
 	CallTime
 )
 
-// Columns returns all numbers of a [MetricNode], in the order of display. The caller owns the slice. Callers that need
-// the columns often should keep the slice, because each call of Columns creates a new one.
+// Columns returns a Column for each number of a [MetricNode], in the order of display. The caller owns the slice.
+// Callers that need the columns often should keep the slice, because each call of Columns creates a new one.
 func Columns() []Column {
 	idle := func(m *MetricNode) bool { return m.Complete == 0 }
 	return []Column{

@@ -19,7 +19,7 @@ const maxSampleCount = 500
 const Minute = 60 * time.Second
 
 // Options configure a [Statistic]. The zero value has Sentinel's defaults: the second window has 2 buckets, and the
-// minute window has 60.
+// minute window has 60 buckets.
 type Options struct {
 	// SampleCount is the number of buckets in the second window; 2 if zero. It must divide one second evenly, and be at
 	// most 500. More buckets measure sliding peaks more precisely, but take more memory: a statistic stores the buckets
@@ -27,14 +27,15 @@ type Options struct {
 	SampleCount int
 	// History is the time for which the records of sealed seconds can be read; ten minutes if zero. It must be a number
 	// of whole seconds, from [Minute] to an hour. The record of a second with events takes some 20 bytes, and the
-	// record of an idle second takes nothing. Statistics keep one more second than History, for readers whose reading
-	// of the clock is a second old.
+	// record of an idle second takes nothing. Statistics keep the records for one second longer than History, because a
+	// caller may use a reading of the clock that is up to a second old.
 	History time.Duration
 	// Histograms is the time for which the histograms of sealed seconds can be read; [Minute] if zero. It must be a
-	// number of whole seconds, from Minute to History. A histogram takes three or four bits for each bucket with
-	// counts. The histogram of a second with a hundred calls of around 20 ms takes some 15 bytes.
+	// number of whole seconds, from Minute to History. A histogram takes three or four bits for each histogram bucket
+	// with counts. The histogram of a second with a hundred calls of around 20 ms takes some 15 bytes.
 	Histograms time.Duration
-	// Bounds are the upper bounds of the classic histogram's buckets, ascending; [DefaultBounds] if nil.
+	// Bounds are the upper bounds of the classic histogram's buckets, at most 64, positive and ascending. If Bounds is
+	// nil, they are [DefaultBounds]. If Bounds is empty but not nil, there are no bounds.
 	Bounds []time.Duration
 }
 
@@ -70,7 +71,7 @@ func NewConfig(timeline *leap.Timeline, o Options) (*Config, error) {
 			"node: second window: %d buckets do not divide one second, or are not from 1 to %d", n, maxSampleCount))
 	} else {
 		// The ring has the buckets of two seconds, because a sliding window that ends in one second may begin in the
-		// second before.
+		// second before this one.
 		c.perSec = int64(n)
 		c.second, err = leap.NewArray[Counts](2*time.Second, 2*n)
 		errs = append(errs, err)

@@ -6,60 +6,62 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Quota limits the number of calls that may pass in a second. The limit is the count of the quota. A ring of buckets
-// holds the passes that the quota has counted: in past buckets, in the current bucket, and in later buckets from which
-// calls have borrowed. The methods take a bucket as its start in line time, see [Bucket.At]. The current bucket must
-// not go back from one method call to the next. A bucket of a Quota is as long as a bucket of the second window.
+// Quota limits the number of calls that may pass in a second. A ring of buckets holds the passes that the quota has
+// counted: in past buckets, in the current bucket, and in later buckets from which calls have borrowed. The methods
+// take a bucket as its start in line time, see [Bucket.At]. From one method call to the next, the current bucket must
+// stay the same or move forward. A bucket of a Quota is as long as a bucket of the second window.
 //
-//	2 buckets in a second, count 10, current bucket 10.0 s
+//	2 buckets in a second, 10 passes allowed, current bucket 10.0 s
 //
 //	bucket      9.0 s    9.5 s   10.0 s   10.5 s
 //	passes        3        4        5        2       <- calls have borrowed 2 passes from the bucket 10.5 s
 //	                  |--- window ----|                4 + 5 = 9: one more call may pass
 //	         |----- strict window ----|                3 + 4 + 5 = 12: a strict quota refuses the next call
 //
-// The window is one second long and ends with the current bucket. It never contains more passes than the count. A
-// second that begins within a bucket can contain up to twice the count. For example, with 2 buckets in a second and a
-// count of 10, ten calls may pass at 9.4 s. Ten more may pass at 10.0 s, because the window then begins at 9.5 s. The
-// second from 9.4 s to 10.4 s contains all twenty. A span that is one bucket shorter than a second never contains more
-// passes than the count, wherever it begins. More buckets in a second are therefore stricter.
+// The window is one second long and ends with the current bucket. If the caller lets no other calls pass, the window
+// never contains more passes than allowed. But a second that begins in the middle of a bucket can contain up to twice
+// as many passes. For example, with 2 buckets in a second and 10 passes allowed, ten calls may pass at 9.4 s. Ten more
+// may pass at 10.0 s, because the window then begins at 9.5 s. The second from 9.4 s to 10.4 s contains all twenty. A
+// span that is one bucket shorter than a second never contains more passes than allowed, wherever it begins. More
+// buckets in a second are therefore stricter.
 //
 // A strict quota has a window that is one bucket longer than a second: it begins one bucket earlier. A second then
-// never contains more passes than the count, wherever it begins. The price is throughput. With n buckets in a second,
-// the window has n+1 buckets, so a steady stream under constant overload gets n/(n+1) of the count.
+// never contains more passes than allowed, wherever it begins. The price is throughput. With n buckets in a second, the
+// window has n+1 buckets. Under constant overload, the calls that pass in a second are therefore only n/(n+1) of the
+// allowed number.
 //
 // All seconds here are seconds of the timeline. While the timeline slews to follow the wall clock, its seconds are up
 // to 1 % shorter or longer.
 //
 // Quotas can share their ring of passes, see [Quota.With]. A call then counts once for several limits.
 //
-// Create a Quota with [NewQuota]. A Quota is not safe for concurrent use. CanPass costs two comparisons. The first
-// method call in a bucket also scans all buckets of the ring.
+// Create a Quota with [NewQuota]. A Quota is not safe for concurrent use. CanPass costs two comparisons while no passes
+// are borrowed. The first method call in a bucket also scans all buckets of the ring.
 type Quota struct {
 	*passes
-	count  int64
-	strict int // number of buckets by which the window is longer than a second: 1 in a strict quota, otherwise 0
+	allowed int64
+	strict  int // number of buckets by which the window is longer than a second: 1 in a strict quota, otherwise 0
 }
 
-// passes is the ring of passes of one or several quotas. The ring covers the strict window, and the later buckets from
-// which calls may borrow.
+// passes is the ring of passes of one or several quotas. The ring covers the strict window that ends with the current
+// bucket, and the later buckets from which calls may borrow.
 type passes struct {
 	ring     leap.Array[int64]
-	ahead    time.Duration // time from the start of the current bucket to the start of the newest one
+	ahead    time.Duration // time from the start of the current bucket to newest()
 	at       time.Duration // start of the current bucket
 	open     *int64        // points to the passes of the current bucket
 	sums     [2]int64      // passes of the window, and of the strict window
 	borrowed int64         // passes borrowed from later buckets
 }
 
-// NewQuota returns a quota of count passes per second for statistics with the given Config. A negative count is taken
-// as 0.
-func NewQuota(config *Config, count int64, strict bool) *Quota {
+// NewQuota returns a quota for statistics with the given Config. The parameter allowed is the number of passes that the
+// quota allows in a second. A negative number is taken as 0.
+func NewQuota(config *Config, allowed int64, strict bool) *Quota {
 	p := newPasses(config.second.Length())
-	return (&Quota{passes: &p}).With(count, strict)
+	return (&Quota{passes: &p}).With(allowed, strict)
 }
 
-// newPasses returns an empty ring with buckets of the given length.
+// newPasses returns an empty ring of passes. Its buckets have the given length.
 func newPasses(length time.Duration) passes {
 	ahead := max(length, OccupyTimeout.Truncate(length))
 	span := time.Second + length + ahead
@@ -70,17 +72,18 @@ func newPasses(length time.Duration) passes {
 	return passes{ring: ring, ahead: ahead, at: beforeAll}
 }
 
-// With returns another quota for the passes that q counts: both quotas share one ring. The new quota allows count
-// passes in a second. If strict is true, its window is longer by one bucket.
-func (q *Quota) With(count int64, strict bool) *Quota {
-	x := &Quota{passes: q.passes, count: max(count, 0)}
+// With returns another quota that shares the ring of passes with q. The parameter allowed is the number of passes that
+// the new quota allows in a second; a negative number is taken as 0. If strict is true, the window of the new quota is
+// one bucket longer than a second.
+func (q *Quota) With(allowed int64, strict bool) *Quota {
+	x := &Quota{passes: q.passes, allowed: max(allowed, 0)}
 	if strict {
 		x.strict = 1
 	}
 	return x
 }
 
-// Add adds the passes in the ring of o to the ring of q, borrowed passes included. The quota of a new limit can thus
+// Add adds the passes in the ring of o to the ring of q, including borrowed passes. The quota of a new limit can thus
 // start with passes that another quota has counted.
 func (q *Quota) Add(o *Quota) {
 	q.advanceTo(o.at)
@@ -90,7 +93,7 @@ func (q *Quota) Add(o *Quota) {
 	q.sumWindows()
 }
 
-// addTo adds n passes to the given bucket, if the ring contains this bucket.
+// addTo adds n passes to the given bucket. If the ring does not contain this bucket, addTo does nothing.
 func (q *passes) addTo(bucket time.Duration, n int64) {
 	if b := q.ring.At(bucket); b != nil {
 		*b = saturate(*b, n)
@@ -122,7 +125,7 @@ func (q *Quota) Waiting(bucket time.Duration) int64 {
 // buckets count, too: CanPass checks every window that contains the given bucket.
 func (q *Quota) CanPass(bucket time.Duration, n int64) bool {
 	q.advanceTo(bucket)
-	return n <= q.count-q.sums[q.strict] && (q.borrowed == 0 || q.fits(bucket, n))
+	return n <= q.allowed-q.sums[q.strict] && (q.borrowed == 0 || q.fits(bucket, n))
 }
 
 // Pass counts n passes in the given bucket, even if the quota does not allow them.
@@ -132,12 +135,12 @@ func (q *Quota) Pass(bucket time.Duration, n int64) {
 	q.sums[0], q.sums[1] = saturate(q.sums[0], n), saturate(q.sums[1], n)
 }
 
-// TryOccupyNext returns the start of the first later bucket that can lend n passes, and true. The parameter current is
-// the current bucket. The result is not before the line time earliest. A bucket can lend n passes if, together with
-// these passes, every window that contains this bucket has at most count passes.
+// TryOccupyNext returns the first later bucket that can lend n passes, and true. The parameter current is the current
+// bucket. The result is not before the bucket earliest. A bucket can lend n passes if, with these passes, no window
+// that contains the bucket has more passes than allowed.
 //
 // TryOccupyNext returns false if no such bucket begins within [OccupyTimeout] after the start of the current bucket. If
-// buckets are longer than OccupyTimeout, it still tries the bucket that follows the current one. The formula is
+// buckets are longer than OccupyTimeout, it considers the bucket that follows the current one anyway. The formula is
 // Sentinel's (StatisticNode.tryOccupyNext), but TryOccupyNext also applies it to the windows that end after the bucket.
 func (q *Quota) TryOccupyNext(current, earliest time.Duration, n int64) (bucket time.Duration, ok bool) {
 	q.advanceTo(current)
@@ -150,8 +153,8 @@ func (q *Quota) TryOccupyNext(current, earliest time.Duration, n int64) (bucket 
 	return 0, false
 }
 
-// Fill sets the passes of q to the passes of all leaves of v at the reading now, borrowed passes included. A limit that
-// is added while the service runs starts with these passes.
+// Fill sets the passes of q to the passes of all leaves of v at the reading now, including borrowed passes. A limit
+// that is added while the service runs starts with these passes.
 func (q *Quota) Fill(v *View, now leap.Reading) {
 	v.readInOneBucket(now, func() { *q.passes = newPasses(q.ring.Length()) }, func(s *Statistic) {
 		q.advanceTo(s.start)
@@ -167,15 +170,15 @@ func (q *Quota) Fill(v *View, now leap.Reading) {
 	q.sumWindows()
 }
 
-// Borrow counts n borrowed passes in a later bucket. The parameter bucket is this later bucket, a result of
-// TryOccupyNext of this quota or of another one. The parameter current is the current bucket.
+// Borrow counts n passes as borrowed from the given bucket. This bucket is a result of TryOccupyNext of q or of another
+// quota. The parameter current is the current bucket, which must be earlier.
 func (q *Quota) Borrow(current, bucket time.Duration, n int64) {
 	q.advanceTo(current)
 	q.addTo(bucket, n)
 	q.borrowed = saturate(q.borrowed, n)
 }
 
-// GiveBack removes n passes that Borrow has counted in the given bucket.
+// GiveBack removes n of the passes that Borrow has counted in the given bucket.
 func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 	if b := q.ring.At(bucket); b != nil {
 		*b = max(*b-n, 0)
@@ -183,12 +186,12 @@ func (q *Quota) GiveBack(bucket time.Duration, n int64) {
 	}
 }
 
-// fits reports whether the given bucket can take n more passes: no window that contains this bucket may then have more
-// passes than the count.
+// fits reports whether the given bucket can take n more passes: with them, no window that contains this bucket may have
+// more passes than allowed.
 func (q *Quota) fits(bucket time.Duration, n int64) bool {
 	length := q.ring.Length()
 	for end := bucket; end <= min(bucket+q.span()-length, q.newest()); end += length {
-		if n > q.count-q.window(end, q.span()) {
+		if n > q.allowed-q.window(end, q.span()) {
 			return false
 		}
 	}
@@ -224,9 +227,9 @@ func (q *passes) turnTo(bucket time.Duration) {
 	q.sumWindows()
 }
 
-// sumWindows computes the sums of the windows and the borrowed passes. Later method calls in the same bucket then need
-// no scan of the ring. Pass and Borrow update these sums themselves. All other methods that change the ring call
-// sumWindows.
+// sumWindows computes the sums of the windows and the borrowed passes, so that later method calls in the same bucket
+// need no scan of the ring. Pass and Borrow update these sums themselves. Add, Fill, GiveBack and turnTo call
+// sumWindows after they have changed the ring.
 func (q *passes) sumWindows() {
 	q.sums = [2]int64{q.window(q.at, time.Second), q.window(q.at, time.Second+q.ring.Length())}
 	q.borrowed = q.window(q.newest(), q.ahead)
