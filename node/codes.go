@@ -13,7 +13,7 @@ type Code uint16
 
 // codes counts completions by code, in the order of first use. The zero value is empty. The code of a call is counted
 // together with the completion of the call, under the lock of the stripe. A reader that holds all stripe locks
-// therefore sees each completion with its code. A call without a code costs a comparison.
+// therefore sees each completion together with its code. A call without a code costs only a comparison.
 //
 // Counts by code are never moved to the history, unlike the other counts. They stay in the stripes, even after the
 // statistic is retired.

@@ -23,7 +23,7 @@ type codeTimes struct {
 // takes half a kilobyte in each stripe.
 func (s *Statistic) SplitByCode() { s.first.split = true }
 
-// timesOf returns the element of the list for a code. If the list has no such element, timesOf appends it.
+// timesOf returns the element of list for the given code. If list has no such element, timesOf appends it.
 func timesOf(list **codeTimes, code Code) *codeTimes {
 	for *list != nil {
 		if (*list).code == code {
@@ -109,8 +109,8 @@ func (c *Codes) addTimes(l *layout, list *codeTimes) {
 	}
 }
 
-// histogram returns the histogram of a code. If c has no such histogram, the method adds an empty one with the layout
-// l.
+// histogram returns the histogram of the given code. If c has no such histogram, the method adds an empty one with the
+// layout l.
 func (c *Codes) histogram(l *layout, code Code) *Histogram {
 	for i := range c.histograms {
 		if x := &c.histograms[i]; x.code == code {

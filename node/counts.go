@@ -17,7 +17,8 @@ type Counts struct {
 	Complete int64
 	// Exception counts the calls that ended with an error. They are a part of Complete.
 	Exception int64
-	// OccupiedPass counts the calls that passed on quota borrowed from a later bucket. They are a part of Pass.
+	// OccupiedPass counts the calls that had borrowed quota from a later bucket, and then passed in that bucket. They
+	// are a part of Pass.
 	OccupiedPass int64
 	// RTSum is the sum of the response times of all completed calls. The response time of a batch of n calls is added n
 	// times.

@@ -118,8 +118,8 @@
 //	+--------------------------------------------------------------------------+---+
 //	   S = 1: calls take the slow path, under the lock (the statistic has counters, is turning, or is retired)
 //
-//	state     end mark               Statistic.end   calls                     ends with
-//	-----     --------               -------------   -----                     ---------
+//	state     end mark               Statistic.end   calls                     the state ends with
+//	-----     --------               -------------   -----                     -------------------
 //	open      end of the bucket, S   the same        enter without a lock      turning, SetCounters, Retire
 //	                                                 if S is 0
 //	turning   closedMark             has passed      wait for mu or the lock   the end of the turn
@@ -183,8 +183,9 @@
 // become negative, second 10 reports 0, and the next second gets the rest of the correction.
 //
 // In each skipped second, every call in flight spends exactly one second. If a skipped second was slewed, it was really
-// up to 1 % longer or shorter. The next recorded second contains this difference. There is one exception: if a call
-// borrowed from a skipped bucket, no second contains the difference.
+// up to 1 % longer or shorter. The next recorded second contains this difference. A call that borrowed from a skipped
+// bucket is an exception: it also gets the difference of the skipped seconds before its bucket, although it was not in
+// flight then. Its call-seconds are off by this part of the difference.
 //
 // # Maximum in flight
 //

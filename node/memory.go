@@ -47,7 +47,7 @@ var (
 // allocSize returns the number of bytes that the allocator uses for an object of n bytes.
 func allocSize(n uintptr) int64 { return int64(cap(slices.Grow([]byte(nil), int(n)))) }
 
-// ringBytes returns the memory of the slots of a ring.
+// ringBytes returns the memory of the slots of a ring, in bytes.
 func ringBytes[B any](r *leap.Array[B]) int64 {
 	var b B
 	return int64(r.Span()/r.Length()) * int64(8+unsafe.Sizeof(b))

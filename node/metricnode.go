@@ -89,7 +89,8 @@ const (
 	// Level is a number of calls at the end of the second. It can be summed over views that share no call, but not over
 	// seconds.
 	Level
-	// Peak is a maximum within the second. It cannot be summed.
+	// Peak is a maximum within the second. It cannot be summed: maxima belong to different instants, so their sum is
+	// not the maximum. At best, as for InFlightMaxUpper, a sum over views is an upper bound.
 	Peak
 	// Time is a time in nanoseconds. Whether it can be summed depends on the column: rt_sum can be summed, but rt_min
 	// and rt_max cannot.

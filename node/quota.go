@@ -18,17 +18,16 @@ import (
 //	                  |--- window ----|                4 + 5 = 9: one more call may pass
 //	         |----- strict window ----|                3 + 4 + 5 = 12: a strict quota refuses the next call
 //
-// The window is one second long and ends with the current bucket. If the caller lets no other calls pass, the window
-// never contains more passes than allowed. But a second that begins in the middle of a bucket can contain up to twice
-// as many passes. For example, with 2 buckets in a second and 10 passes allowed, ten calls may pass at 9.4 s. Ten more
-// may pass at 10.0 s, because the window then begins at 9.5 s. The second from 9.4 s to 10.4 s contains all twenty. A
-// span that is one bucket shorter than a second never contains more passes than allowed, wherever it begins. More
-// buckets in a second are therefore stricter.
+// The window is one second long and ends with the current bucket. If callers count a pass only when CanPass or
+// TryOccupyNext has allowed it, the window never contains more passes than allowed. But a second that begins in the
+// middle of a bucket can contain up to twice as many passes. For example, with 2 buckets in a second and 10 passes
+// allowed, ten calls may pass at 9.4 s. Ten more may pass at 10.0 s, because the window then begins at 9.5 s. The
+// second from 9.4 s to 10.4 s contains all twenty. A span that is one bucket shorter than a second never contains more
+// passes than allowed, wherever it begins. More buckets in a second are therefore stricter.
 //
 // A strict quota has a window that is one bucket longer than a second: it begins one bucket earlier. A second then
 // never contains more passes than allowed, wherever it begins. The price is throughput. With n buckets in a second, the
-// window has n+1 buckets. Under constant overload, the calls that pass in a second are therefore only n/(n+1) of the
-// allowed number.
+// window has n+1 buckets. Under constant overload, only n/(n+1) of the allowed calls pass in a second.
 //
 // All seconds here are seconds of the timeline. While the timeline slews to follow the wall clock, its seconds are up
 // to 1 % shorter or longer.
@@ -39,8 +38,8 @@ import (
 // are borrowed. The first method call in a bucket also scans all buckets of the ring.
 type Quota struct {
 	*passes
-	allowed int64
-	strict  int // number of buckets by which the window is longer than a second: 1 in a strict quota, otherwise 0
+	allowed int64 // number of passes that the quota allows in its window
+	strict  int   // number of buckets by which the window is longer than a second: 1 in a strict quota, otherwise 0
 }
 
 // passes is the ring of passes of one or several quotas. The ring covers the strict window that ends with the current
@@ -214,8 +213,8 @@ func (q *passes) advanceTo(bucket time.Duration) {
 	}
 }
 
-// turnTo makes the given bucket the current one. It opens the buckets that the ring does not contain yet, up to the
-// newest one.
+// turnTo makes the given bucket the current one. From the start of the strict window to newest(), it opens all buckets
+// that the ring does not contain yet.
 func (q *passes) turnTo(bucket time.Duration) {
 	length := q.ring.Length()
 	next := q.newest() + length
