@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Code is a number for the outcome of a call. The caller chooses which number means which outcome. The code 0 means
-// that a call has no code. A service should use few different codes: for each completion with a code, a statistic
-// searches a list of codes from its start.
+// Code is a number for the outcome of a call. The user of the package chooses which number means which outcome. The
+// code 0 means that a call has no code. A service should use few different codes: for each completion with a code, a
+// statistic searches a list of codes from its start.
 type Code uint16
 
 // codes counts completions by code, in the order of first use. The zero value is empty. The code of a call is counted
@@ -40,7 +40,7 @@ func (c *codes) add(code Code, n int64) {
 	*c = append(*c, codeCount{code, n})
 }
 
-// addCodes adds the completions by code of all stripes to sum. They include all completions since s began. All stripe
+// addCodes adds the completions by code of all stripes to sum. These are all completions since s began. All stripe
 // locks must be held, or s must be retired.
 func (s *Statistic) addCodes(sum *codes) {
 	for st := range s.stripes {
@@ -81,7 +81,7 @@ func (c *Codes) complete(total int64) {
 	for _, x := range c.list {
 		total -= x.n
 	}
-	// Total stops at the largest int64, so it may be less than the sum of the entries.
+	// The parameter total stops at the largest int64, so it may be less than the sum of the entries.
 	c.list = append(c.list, codeCount{n: max(total, 0)})
 	slices.SortFunc(c.list, func(a, b codeCount) int { return cmp.Compare(a.code, b.code) })
 	c.sortHistograms()

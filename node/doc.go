@@ -173,8 +173,9 @@
 //
 // A call spends exactly the time from the stamp of its entry to the stamp of its exit, even if buckets turn in between.
 // Over all seconds, the call-seconds therefore equal the sum of the response times (Little's law). In this sum the
-// response time of a batch counts once, because a batch is one call in flight. RTSum counts it once for each
-// completion. While a call is in flight, the time counted for it is rounded by up to 4.1 µs.
+// response time of a batch counts once, because a batch is one call in flight. RTSum, in contrast, contains the
+// response time of a batch once for each of its n completions. While a call is in flight, the time counted for it is
+// rounded by up to 4.1 µs.
 //
 // Sealed seconds are final, so an event with a late stamp corrects the open second. A late entry adds the time that the
 // call spent before the open second. A late exit subtracts the time that sealed seconds counted after the call had
@@ -194,9 +195,9 @@
 // stripes or leaves belong to different instants. In that case the record has two bounds: the sum of the maxima is the
 // upper bound, and minConcurrency describes the lower bound.
 //
-// While a statistic has counters, calls enter through the first stripe, and the maximum is exact. A call that enters
-// during a turn is an exception: it cannot see whether the statistic has counters, so it may enter through another
-// stripe.
+// While a statistic has counters, calls enter through the first stripe, and the maximum is exact. There are two
+// exceptions. Calls that entered through other stripes before the counters were set may still be in flight. A call that
+// enters during a turn cannot see whether the statistic has counters, so it may enter through another stripe.
 //
 // A call is in flight from an instant within Enter to an instant within Exit. A program that counts its own calls, from
 // the end of Enter to the start of Exit, may find a maximum below the lower bound of the record: if a goroutine loses
@@ -205,8 +206,10 @@
 // # Locks
 //
 // Locks are taken in this order: View.mu, Statistic.mu, the first stripe, the other stripes in the order of their list,
-// the lock of the timeline. Enter, Exit, Hold and Backdate lock at most one stripe and nothing else, unless they have
-// to turn the statistic. Loans and Resume take Statistic.mu first.
+// the lock of the timeline. Enter, Exit, Hold and Backdate usually lock at most one stripe and nothing else. They may
+// also have to turn the statistic, to add stripes, or to finish an entry during which the end mark has changed. In
+// these cases they first unlock the stripe, and then take Statistic.mu. Loans and Resume always take Statistic.mu
+// first.
 //
 // The fields after Statistic.mu change only while mu and the locks of all stripes are held. To read them, mu or the
 // lock of one stripe is enough. Two parts of the history are exceptions, because mu alone guards them: the position of
@@ -223,8 +226,9 @@
 // A call costs one atomic addition to enter, and one lock, almost never contended, to exit. A reader of a window holds
 // the locks of all stripes while it adds up their counts.
 //
-// A statistic begins with one stripe. If goroutines find a stripe locked in at least one of 256 calls, the statistic
-// gets more stripes: up to twice the number of processors, and at most sixteen.
+// A statistic begins with one stripe. If goroutines find the lock of a stripe taken at least 32 times in a bucket, and
+// in at least one of 256 calls, the statistic gets more stripes. In addition to the first stripe, it gets up to twice
+// the number of processors, rounded up to a power of two, and at most sixteen.
 //
 // A turn costs less than a microsecond for each second with events, and nothing for idle seconds. With all stripes, it
 // costs two or three microseconds. With many buckets in a second, it costs more.

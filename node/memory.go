@@ -53,9 +53,9 @@ func ringBytes[B any](r *leap.Array[B]) int64 {
 	return int64(r.Span()/r.Length()) * int64(8+unsafe.Sizeof(b))
 }
 
-// Reservation returns the bytes that a busy statistic takes once its history is full. The assumed statistic has several
-// hundred calls a second. A statistic takes more if it is busier, has several stripes, or has response times that vary
-// widely; see [Statistic.Memory].
+// Reservation returns the bytes that a busy statistic takes once its history is full. It assumes up to several hundred
+// calls a second. A statistic takes more if it is busier, has several stripes, or has response times that vary widely;
+// see [Statistic.Memory].
 func (c *Config) Reservation() int64 {
 	seconds := int64(c.opts.History/time.Second) + 2
 	histograms := int64(c.opts.Histograms/time.Second) + 2
