@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// record is the record of a sealed second in a statistic. It is stored together with the slides of the second. A slide
-// is the number of passes in a window of one second that ended with a bucket of the sealed second. The window of the
-// last slide is the second itself, so the last slide equals Pass. All slides are stored, because the slides of several
-// statistics can be summed, but their peaks cannot.
+// record holds the numbers of one sealed second of a statistic. The slides of this second are stored together with its
+// record. A slide is the number of passes in a window of one second that ends with a bucket of the sealed second. The
+// window of the last slide is the sealed second itself, so the last slide equals Pass. All slides are stored, not only
+// the highest one (the peak): the peak of a view can be computed from the slides of its leaves, but not from the peaks
+// of its leaves.
 type record struct {
 	Counts
 	inFlightAtStart, inFlight int64         // calls in flight at the start and at the end of the second
@@ -18,16 +19,21 @@ type record struct {
 	lateEntry                 time.Duration // upper bound of the call-seconds that late entries and slewing added
 }
 
-// append appends the packed slides and the packed record to b. It leaves out the last slide, which equals Pass:
+// append appends the packed slides and the packed record to b, in this order:
 //
-//	Pass | slides | Complete, in flight, maximum, mask of rare fields | lengths of the times | rare fields | times
-//	kPass  kSlide                 four numbers with kMost               four with kMost       kMost         bits
+//	Pass | slides | Complete, in flight at the start, maximum, mask | lengths of the times | rare fields | times
+//	kPass  kSlide   kMost (four numbers)                              kMost (four numbers)   kMost         bits
 //
-// The second line of the drawing shows the code: a Rice parameter, or plain bits. Most fields are coded as the
-// difference from a prediction, which is computed from earlier fields. Rare fields are stored only if they are not
-// zero. Response-time sums and call-seconds cannot be predicted well, and take most of the space. The upper bound of
-// the maximum in flight is a rare field. It is stored as its difference from the lower bound. With one stripe both
-// bounds are equal, and the field takes no space.
+// The second line of the drawing shows how the numbers are written: in Rice code with this parameter, or as plain bits.
+// Most numbers are written as the difference from a prediction, which is computed from earlier numbers. The last slide
+// is left out, because it equals Pass.
+//
+// The mask has one bit for each rare field. A rare field is stored only if it is not 0. One rare field is the upper
+// bound of the maximum in flight, minus the lower bound. With one stripe both bounds are equal, and this field takes no
+// space.
+//
+// The times are listed at expectedBits. The length of a time is the number of its bits. The sum of the response times
+// and the call-seconds cannot be predicted well, and take most of the space.
 func (r *record) append(b []byte, slides []int64) []byte {
 	w := bitWriter{b: b}
 	w = w.code(uint64(r.Pass), kPass)
@@ -72,20 +78,20 @@ func (r *record) append(b []byte, slides []int64) []byte {
 	return w.end()
 }
 
-// unpack sets r to the packed record in b. The parameter slides is the number of slides of a second. If sums is not
-// nil, unpack adds the slides to sums.
-func (r *record) unpack(b []byte, slides int64, sums []int64) {
+// unpack sets r to the packed record in b. The parameter perSec is the number of buckets in a second, which is also the
+// number of slides. If sums is not nil, unpack adds each slide to the element of sums with the same index.
+func (r *record) unpack(b []byte, perSec int64, sums []int64) {
 	in := readBits(b)
 	r.Pass = int64(in.code(kPass))
 	k := kSlide(r.Pass)
-	for i := range slides - 1 {
+	for i := range perSec - 1 {
 		v := r.Pass - unzigzag(in.code(k))
 		if sums != nil {
 			sums[i] = saturate(sums[i], v)
 		}
 	}
 	if sums != nil {
-		sums[slides-1] = saturate(sums[slides-1], r.Pass)
+		sums[perSec-1] = saturate(sums[perSec-1], r.Pass)
 	}
 	all := in.readEight()
 	flight, lengths := all[:4], all[4:]
@@ -113,9 +119,9 @@ func (r *record) unpack(b []byte, slides int64, sums []int64) {
 	r.inFlightTime = r.RTSum + time.Duration(unzigzag(spans[3]))
 }
 
-// These constants are Rice parameters, see bits.go: kPass is for Pass, and kMost is for most other numbers. The
-// function kSlide returns the parameter for slides. A Rice parameter should be about the number of low bits that cannot
-// be predicted.
+// These constants are Rice parameters: kPass is for Pass, and kMost is for most other numbers. The function kSlide
+// returns the parameter for slides. A good parameter is about the number of bits of a typical number; the comment on
+// bitWriter.code gives the reason.
 const (
 	kPass = 5
 	kMost = 1
@@ -125,29 +131,33 @@ const (
 // second. A slide is coded as its difference from Pass, and these differences grow with Pass.
 func kSlide(pass int64) uint { return uint(min(bits.Len64(uint64(pass))/3, maxLowBits)) }
 
-// expectedInFlight predicts the calls in flight at the end of the second. It assumes one pass and one completion for
-// each call, so it is wrong for batches.
+// expectedInFlight predicts the number of calls in flight at the end of the second. It assumes one pass and one
+// completion for each call. If a batch enters or exits in the second, the prediction may be wrong.
 func (r *record) expectedInFlight() int64 { return r.inFlightAtStart + r.Pass - r.Complete }
 
-// minRTSum returns the smallest possible sum of the response times. The sum is smallest if one call took RTMax, and all
-// other calls took RTMin.
+// minRTSum returns the smallest sum of the response times that is possible with the values of RTMin, RTMax and
+// Complete. The sum is smallest if one call took RTMax, and all other calls took RTMin.
 func (r *record) minRTSum() uint64 {
 	return uint64(times(int64(r.RTMin), max(r.Complete-1, 0))) + uint64(r.RTMax)
 }
 
 // expectedBits predicts the number of bits of one of the four times of a record. The parameter i selects the time:
 //
-//	0   RTMin
-//	1   RTMax - RTMin
-//	2   RTSum - minRTSum
-//	3   call-seconds - RTSum
+//	i   time                    prediction
+//	0   RTMin                   23 bits: 4 to 8 ms
+//	1   RTMax - RTMin           4 bits more than RTMin: about 16 times RTMin
+//	2   RTSum - minRTSum        one or two bits less than the product of Complete and RTMax - RTMin
+//	3   call-seconds - RTSum    as many bits as time 0 or time 1, whichever has more
 //
 // The elements of n before n[i] must contain the numbers of bits of the earlier times.
 //
-// expectedBits assumes that the shortest response time takes 4 to 8 ms (23 bits of nanoseconds), and the longest one 16
-// times as long (4 bits more). It assumes that call-seconds and RTSum differ by about one response time, because calls
-// spend a part of their time in other seconds. If no call is in flight at the start and at the end of the second,
-// expectedBits assumes that call-seconds and RTSum are equal.
+// The prediction for time 3 assumes a difference of about one response time, because calls spend a part of their time
+// in other seconds. If no call is in flight at the start and at the end of the second, expectedBits assumes that
+// call-seconds and RTSum are equal, and returns 0. If calls are in flight but none has ended in the second, it assumes
+// about one call-second.
+//
+// With few completions, the times 0 to 2 are predicted as 0: RTMin without completions, RTMax - RTMin with at most one,
+// and RTSum - minRTSum with at most two.
 func (r *record) expectedBits(i int, n *[4]int) int {
 	switch {
 	case i == 3 && r.inFlightAtStart == 0 && r.inFlight == 0:
@@ -166,15 +176,15 @@ func (r *record) expectedBits(i int, n *[4]int) int {
 	return 0
 }
 
-// onlySlides reports whether the packed record b contains no events. The second of such a record was idle, but the
-// sliding windows that ended in it contain passes of the previous second. The parameter slides is the number of slides
-// of a second.
-func onlySlides(b []byte, slides int64) bool {
+// onlySlides reports whether all numbers of the packed record b are 0, except for its slides. The second of such a
+// record was idle. The record exists because sliding windows that ended in this second contain passes of the previous
+// second. The parameter perSec is the number of buckets in a second.
+func onlySlides(b []byte, perSec int64) bool {
 	in := readBits(b)
 	if in.code(kPass) > 0 {
 		return false
 	}
 	var rec record
-	rec.unpack(b, slides, nil)
+	rec.unpack(b, perSec, nil)
 	return rec == record{}
 }

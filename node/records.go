@@ -7,24 +7,25 @@ import (
 	"time"
 )
 
-// records stores the packed records of seconds in ascending order. An entry consists of the length of the record, the
-// distance in seconds from the previous entry if the distance is not 1, and the record. For example, this store
-// contains the records of the seconds 7, 10 and 11:
+// records stores the packed records of seconds, or the packed histograms of seconds, in ascending order. The comments
+// below call both of them records. An entry consists of the length of the record, the distance in seconds from the
+// previous entry, and the record. If the distance is 1, it is left out. For example, this store contains the records of
+// the seconds 7, 10 and 11:
 //
 //	buf   | dropped | length | record of 7 | length, distance 3 | record of 10 | length | record of 11 | spare
 //	                  ^ oldest               ^ found                             ^ newest
 //
 // The lowest bit of the length is set if a distance follows. Idle seconds take no space. Old entries are dropped from
-// the front. A lookup scans forward from one of three entries: the newest one, the one that the previous lookup found,
-// or the oldest one. Sequential reads and reads of the newest record are therefore fast. The spare bytes at the end are
-// unused, see the constant spare.
+// the front. A lookup scans forward from one of three entries: the newest entry, the entry that the previous lookup
+// found, or the oldest entry. Sequential reads and reads of the newest record are therefore fast. The spare bytes after
+// the newest record contain no data, but a bitReader may load them; see the constant spare.
 type records struct {
 	buf         []byte
 	oldest      int   // offset of the oldest entry in buf
 	newest      int   // offset of the newest entry
 	firstSecond int64 // second of the oldest entry
 	lastSecond  int64 // second of the newest entry; math.MinInt64 before the first entry
-	dropped     int64 // second of the last dropped record, or math.MinInt64
+	dropped     int64 // second of the last dropped record; math.MinInt64 before the first drop
 	foundSecond int64 // second of the entry that the previous lookup found
 	found       int   // offset of the entry of foundSecond; less than oldest once this entry is dropped
 }
@@ -32,7 +33,7 @@ type records struct {
 // noRecords returns an empty store.
 func noRecords() records { return records{lastSecond: math.MinInt64, dropped: math.MinInt64} }
 
-// add appends the record of the second with this index. The second must be after all stored seconds.
+// add appends the record of the second with this index. All stored records must be of earlier seconds.
 func (h *records) add(index int64, record []byte) {
 	var head [2 * binary.MaxVarintLen64]byte
 	if h.oldest == len(h.buf) {
@@ -53,9 +54,10 @@ func (h *records) add(index int64, record []byte) {
 	h.buf = append(append(h.buf, b...), record...)
 }
 
-// reserve makes space for n more bytes at the end of buf. If the array of buf is full, reserve moves the kept entries
-// to the start of the array, over the dropped ones. It allocates a new array in two cases: the entries do not fit, or
-// they would take less than half of a large array.
+// reserve makes space for n more bytes at the end of buf. If the array of buf has too little space at its end, reserve
+// moves the kept entries to the start of the array, over the dropped entries. In two cases it moves them to a new array
+// instead: if the kept entries and n bytes do not fit into the old array, or if they take less than half of it and the
+// old array is larger than minShrink.
 func (h *records) reserve(n int) {
 	if len(h.buf)+n <= cap(h.buf) {
 		return
@@ -63,8 +65,8 @@ func (h *records) reserve(n int) {
 	kept := h.buf[h.oldest:]
 	dst := h.buf[:0]
 	if size := len(kept) + n; size > cap(h.buf) || size < cap(h.buf)/2 && cap(h.buf) > minShrink {
-		// With the extra 1/256 of the size, reserve moves the entries less often. Grow usually returns an even larger
-		// slice, because the allocator rounds sizes up.
+		// With the extra 1/256 of the size, reserve moves the entries less often. The new array is usually even larger,
+		// because the allocator rounds sizes up.
 		dst = slices.Grow([]byte(nil), size+size/256)
 	}
 	h.buf, h.oldest, h.found = append(dst, kept...), 0, h.found-h.oldest
@@ -89,8 +91,8 @@ func (h *records) drop(index int64) (last []byte) {
 	return last
 }
 
-// release frees the memory of the store if all its records were dropped. Only the stores of retired statistics are
-// released, because a retired statistic adds no records.
+// release frees the memory of the store if all its records were dropped. Only a statistic that retires releases its
+// stores. Any other statistic needs the memory for its next record.
 func (h *records) release() {
 	if h.oldest == len(h.buf) {
 		h.buf, h.oldest, h.newest, h.found = nil, 0, 0, 0
@@ -114,29 +116,29 @@ func (h *records) entry(offset int) (distance int64, record []byte, next int) {
 	return distance, h.buf[offset:next], next
 }
 
-// seek finds the last entry that is not after the second with the index from. If all entries are after that second,
-// seek finds the oldest entry. It stores the second of this entry in foundSecond, and its offset in found. It returns
-// false if the store is empty.
+// seek finds the last entry whose second is not later than the second target. If the seconds of all entries are later,
+// seek finds the oldest entry. It stores the second of the found entry in foundSecond, and the offset of the entry in
+// found. It returns false if the store is empty.
 //
 // An entry does not contain the length of the entry before it, so seek can only scan forward. It starts at the newest
-// entry, the entry that the previous lookup found, or the oldest entry. Of these three, it chooses the latest entry
-// that is not after the second with the index from.
-func (h *records) seek(from int64) bool {
+// entry if the second of this entry is not later than target. Otherwise it starts at the entry that the previous lookup
+// found, under the same condition. Otherwise it starts at the oldest entry.
+func (h *records) seek(target int64) bool {
 	if h.oldest == len(h.buf) {
 		return false // seek must not write to the store of emptyHistory, which is shared
 	}
 	index, at := h.foundSecond, h.found
 	switch {
-	case h.lastSecond <= from:
+	case h.lastSecond <= target:
 		index, at = h.lastSecond, h.newest
-	case at < h.oldest || index > from:
+	case at < h.oldest || index > target:
 		index, at = h.firstSecond, h.oldest
 	}
 	for next := at; next < len(h.buf); {
 		distance, _, after := h.entry(next)
 		if next > at {
 			distance += index
-			if distance > from {
+			if distance > target {
 				break
 			}
 			index, at = distance, next
@@ -166,13 +168,13 @@ func (h *records) each(from, to int64, f func(index int64, record []byte) bool) 
 	}
 }
 
-// before returns the second and the record of the last entry before the second with this index. If there is no such
-// entry, it returns 0 and nil.
-func (h *records) before(index int64) (int64, []byte) {
-	if !h.seek(index-1) || h.foundSecond >= index {
+// before finds the last record before the second limit. It returns the second of this record and the record itself, or
+// 0 and nil if there is no such record.
+func (h *records) before(limit int64) (second int64, record []byte) {
+	if !h.seek(limit-1) || h.foundSecond >= limit {
 		return 0, nil
 	}
-	_, record, _ := h.entry(h.found)
+	_, record, _ = h.entry(h.found)
 	return h.foundSecond, record
 }
 

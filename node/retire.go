@@ -7,16 +7,22 @@ import (
 )
 
 // Retire closes s to new calls and reports whether it did. The parameter idleFrom is the index of a second. Retire
-// retires s only if s was idle from the beginning of that second: at the reading now, no call may be in flight or
-// waiting, and s must have recorded nothing in that second or later. Retire also returns false in three other cases: s
-// itself began in that second or later, the open second is before that second, or s is already retired.
+// closes s only if all of these conditions hold at the reading now:
+//
+//   - No call is in flight or waiting.
+//   - The second idleFrom has begun. Since then, s has recorded nothing.
+//   - s itself began before the second idleFrom.
+//   - s is not retired yet.
+//
+// If s had passes in the second before idleFrom, Retire may also return false, because the result of
+// [Statistic.LastUsed] may be one second too late.
 //
 // The records of a retired statistic stay readable and never change. After Retire has returned true, the caller must
 // remove s from its views with [View.Remove], which keeps the totals.
 //
 // A call enters without a lock, so it may enter while Retire runs. Retire first changes the end marks and then checks
-// for calls. The call first adds itself to the call word and then loads the end mark. Therefore Retire finds the call,
-// or the call finds the new end mark, or both:
+// whether a call has entered. The call first adds itself to the call word and then loads the end mark. Therefore Retire
+// finds the call, or the call finds the new end mark, or both:
 //
 //	Retire                                      a call that enters
 //	take all locks; not idle: return false      add 1 to the call word
@@ -52,9 +58,11 @@ func (s *Statistic) Retire(now leap.Reading, idleFrom int64) bool {
 }
 
 // LastUsed returns the index of the last second in which s had activity. If a call is in flight or waiting at the
-// reading now, this is the open second. If s never recorded anything, it is the second in which s began. LastUsed may
-// return the second after the last activity: that second has a record if its sliding windows contain passes of the
-// second before.
+// reading now, LastUsed returns the open second. If s never recorded anything, LastUsed returns the second in which s
+// began.
+//
+// The result may be one second too late. If sliding windows contain passes of the last active second but end in the
+// next second, the next second has a record, too, and LastUsed returns the next second.
 func (s *Statistic) LastUsed(now leap.Reading) int64 {
 	s.lockAllAt(now)
 	defer s.unlockAll()
@@ -76,7 +84,7 @@ func (s *Statistic) lastUsed() int64 {
 	if len(r.loans) > 0 {
 		return s.second
 	}
-	// history.window contains the buckets of the open second that have ended, except for buckets without counts.
+	// If a bucket of the open second has ended and has counts, history.window contains this bucket.
 	for range r.window.Window(s.start, s.start-secondStart(s.second)+r.window.Length()) {
 		return s.second
 	}

@@ -13,7 +13,8 @@ import (
 //
 //   - The timeline has not opened a later second.
 //   - The second must not be exported, see [leap.Timeline.WallTime].
-//   - The second is before the start of the view, or older than the history.
+//   - The second is before the start of the view, or more than an hour before the open second, or a leaf has dropped a record of this second or of a later second.
+//     [Options].History limits the age of records.
 //   - [View.Remove] has removed a leaf that may have counted in this second or later.
 func (v *View) Second(index int64) (MetricNode, bool) {
 	var scratch [1]MetricNode
@@ -24,8 +25,8 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 }
 
 // AppendSeconds appends the records of the seconds [from, to) to dst in ascending order, and returns the extended
-// slice. It includes idle seconds, and leaves out seconds for which [View.Second] returns false. One call of
-// AppendSeconds costs less than a call of Second for each second.
+// slice. It includes idle seconds, and leaves out seconds for which [View.Second] returns false. For several seconds,
+// one call of AppendSeconds costs less than one call of Second for each second.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	// Load the open second first, and then the leaves. If a leaf is added between these two steps, it begins in the
 	// open second or later, so it has no events in the seconds to read.
@@ -34,8 +35,8 @@ func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	return v.appendSeconds(dst, leaves, max(from, v.since, removed.last+1), min(to, open.Index), open.Start)
 }
 
-// appendSeconds implements AppendSeconds: for each second of [from, to), it appends the sum of the records of the
-// leaves to dst. The parameter open is the start of the open second.
+// appendSeconds implements AppendSeconds for the given leaves. The seconds [from, to) must be sealed seconds of the
+// view. The parameter open is the start of the open second.
 func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open leap.Reading) []MetricNode {
 	from = max(from, to-int64(leap.MaxSpan/time.Second)) // no history is longer than MaxSpan
 	if from >= to {
@@ -68,17 +69,20 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 		m.InFlightMax = min(m.InFlightMaxUpper, minConcurrency(
 			bound.maxInFlight, bound.inFlightAtStart, m.InFlight, m.InFlightTime, bound.lateEntry))
 		m.PassPeak = slices.Max(slides[(i-from)*perSec : (i-from+1)*perSec])
-		// dst and ms share an array. The append overwrites m or an element before m. No code reads these elements
-		// again.
+		// dst and ms share an array. The append overwrites m itself or an element before m. No code reads these
+		// elements again.
 		dst = append(dst, *m)
 	}
 	return dst
 }
 
-// addSeconds adds the records of the leaf s to ms, and their slides to slides. It also adds the inputs of
-// minConcurrency in these records to bounds. The first elements of ms, bounds and slides are for the second with the
-// index from. addSeconds returns known, the index of a second: s still has all its records of this second and of later
-// seconds.
+// addSeconds adds the records of the leaf s to ms. The first element of ms is for the second from, the next element for
+// the second after it, and so on. addSeconds also adds the slides of the records to slides, which has perSec elements
+// for each second, and adds the inputs of minConcurrency to bounds, which has one element for each second. The
+// parameter open is the start of the open second.
+//
+// The result known is the index of a second. s may have dropped records of earlier seconds, but still has its records
+// of the second known and of all later seconds.
 //
 // A second without a record has no events, and no call enters or exits in it. Its number of calls in flight is
 // therefore the number at the start of the next second with a record. If no such second follows, it is the number at
@@ -113,9 +117,9 @@ func (s *Statistic) addSeconds(
 	return s.history.seconds.dropped + 1
 }
 
-// eachSecond calls f for the records of the seconds [from, to), in ascending order. If slides is not nil, eachSecond
-// also adds the slides of these records to the elements of slides. The first element belongs to the second with the
-// index from. mu must be held.
+// eachSecond calls f for the records of the seconds [from, to), in ascending order. If slides is not nil, it has perSec
+// elements for each second of [from, to), and eachSecond adds the slides of each record to the elements of its second.
+// mu must be held.
 //
 // f gets the record by value, because Go would allocate a record on the heap if f got its address.
 func (s *Statistic) eachSecond(from, to int64, slides []int64, f func(index int64, rec record)) {
@@ -148,7 +152,8 @@ func (s *Statistic) inFlightAfter(index int64) int64 {
 
 // LastActive returns the index of the last active second before the second limit. The parameter limit is an index, too.
 // A second is active if a call began, ended, was refused, or was in flight in it; see [MetricNode.Idle]. If the view
-// has no active second before limit, LastActive returns the index of the second that precedes the start of the view.
+// has no active second before the second limit, LastActive returns the index of the second before the start of the
+// view, or limit-1 if this is less.
 //
 // If the second limit is within the history, the result is exact, even if the record of the last active second was
 // dropped. If the second limit is older than the history, LastActive may return limit-1 although this second was idle.
@@ -168,16 +173,18 @@ func (v *View) LastActive(limit int64) int64 {
 	return min(last, limit-1)
 }
 
-// lastActive returns the last second before limit in which s had an event or a call in flight. The parameter limit and
-// the result are indexes of seconds. If there is no such second, lastActive returns math.MinInt64. mu must be held.
+// lastActive returns the last second before the second limit in which s had an event or a call in flight. The parameter
+// limit and the result are indexes of seconds. If there is no such second, lastActive returns math.MinInt64. If s has
+// dropped all records before the second limit, lastActive returns the last active second among the dropped ones, even
+// if this second is not before the second limit. mu must be held.
 func (s *Statistic) lastActive(limit int64) int64 {
 	limit = min(limit, s.second)
 	index, record := s.history.seconds.before(limit)
 	if s.inFlightAfter(limit-1) > 0 {
 		return limit - 1
 	}
-	// No call was in flight at the end of the second limit-1. The seconds between the record and limit have no records,
-	// so they were idle.
+	// No call was in flight at the end of the second limit-1. The seconds from the record to the second limit have no
+	// records, so no call entered or exited in them, and they were idle.
 	switch {
 	case record == nil: // all records before limit were dropped, or s never had one
 		return s.history.activeDropped

@@ -55,7 +55,7 @@ type history struct {
 // emptyHistory is the empty history that all new statistics share. No code writes to it: before the first write,
 // ensureHistory replaces it with a private copy. Readers treat it like any other history.
 var emptyHistory = &history{
-	peak:          peak{from: math.MinInt64, second: math.MaxInt64},
+	peak:          peak{firstSecond: math.MinInt64, second: math.MaxInt64},
 	activeDropped: math.MinInt64, seconds: noRecords(), histograms: noRecords(),
 }
 
