@@ -9,12 +9,13 @@ import (
 )
 
 // Second returns the record of the second with this index: the sum of the records of the leaves. It seals the second if
-// necessary. It returns false in four cases:
+// necessary. It returns false in five cases:
 //
 //   - The timeline has not opened a later second.
 //   - The second must not be exported, see [leap.Timeline.WallTime].
-//   - The second is before the start of the view, or more than an hour before the open second, or a leaf has dropped a record of this second or of a later second.
-//     [Options].History limits the age of records.
+//   - The second is before the start of the view.
+//   - The second is more than an hour before the open second, or a leaf has dropped a record of this second or of a
+//     later second. Leaves drop the records that are older than [Options].History.
 //   - [View.Remove] has removed a leaf that may have counted in this second or later.
 func (v *View) Second(index int64) (MetricNode, bool) {
 	var scratch [1]MetricNode

@@ -20,7 +20,8 @@ type Snapshot struct {
 	// InFlightElapsed is the sum of the ages of the calls in flight, in seconds. Divided by InFlight, it is the average
 	// age of these calls. It is exact to 4.1 µs per call.
 	InFlightElapsed float64
-	// Last is the record of the last complete second. A window, in contrast, ends with an incomplete bucket.
+	// Last is the record of the second before the current second. This second is complete, but a [Window] ends with a
+	// bucket that is not. If [View.Second] returns false for this second, Last is the zero MetricNode.
 	Last MetricNode
 	// Peak is the highest PassPeak of the 60 seconds before the current second.
 	Peak int64
@@ -56,7 +57,7 @@ func (v *View) SnapshotByCode(now leap.Reading, h *Histogram, byCode *Codes) Sna
 	for _, s := range leaves {
 		s.mu.Lock()
 		s.advance(max(now, open.Start))
-		if len(leaves) == 1 { // a leaf caches its own peak
+		if len(leaves) == 1 { // the peak of the view is the peak of the leaf, which the leaf caches
 			snap.Peak = s.minutePeak(first, open.Index, slides)
 		} else {
 			s.eachSecond(first, open.Index, slides, func(int64, record) {})
@@ -110,9 +111,10 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, byCo
 	}
 }
 
-// monotonic returns the call-seconds that a snapshot reports: the parameter spent, or the highest value that an earlier
-// snapshot has reported, if that value is higher. The call-seconds of a view can fall between two snapshots: a call may
-// exit with a stamp from before the first snapshot. The exit then subtracts time that the first snapshot has reported.
+// monotonic returns the call-seconds that a snapshot reports, and stores them for later snapshots. The result is the
+// higher of two values: the parameter spent, or the highest value that an earlier snapshot has reported. The
+// call-seconds of a view can fall between two snapshots: a call may exit with a stamp from before the first snapshot.
+// The exit then subtracts time that the first snapshot has reported.
 func (v *View) monotonic(spent callTime) callTime {
 	v.mu.Lock()
 	defer v.mu.Unlock()

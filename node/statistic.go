@@ -9,20 +9,21 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// Statistic counts the calls of one resource: Sentinel's StatisticNode. The package comment describes its terms, its
-// protocol, the lock order and the costs.
+// Statistic is Sentinel's StatisticNode: it counts the calls that one origin makes to one resource through one
+// entrance. The package comment describes its terms, its protocol, the lock order and the costs.
 //
 // Create a Statistic with [New] or [Statistic.Init], and do not copy it. All methods are safe for concurrent use.
 //
-// The fields that every call uses come first. The first cache line holds the field extra and the beginning of
-// the field first. The second cache line holds the tally of the first stripe.
+// The fields that every call uses come first. On 64-bit platforms, a Statistic fills four cache lines. The first cache
+// line holds the pointer to the other stripes and line 1 of the first stripe; see stripe for these lines. The second
+// cache line holds line 2 of the first stripe, which is its tally.
 type Statistic struct {
-	extra atomic.Pointer[stripeSet] // all stripes after the first one; nil until a second stripe is added
+	extra atomic.Pointer[stripeSet] // all stripes after the first one; nil until stripes are added
 	first stripe
 
-	since int64 // index of the first second
+	since int64 // index of the second in which the statistic began
 
-	mu      sync.Mutex    // guards the fields below, together with all stripe locks
+	mu      sync.Mutex    // a change of the fields below needs mu and all stripe locks; see the package comment
 	second  int64         // index of the open second
 	start   time.Duration // start of the open bucket, in line time
 	end     leap.Reading  // end of the open bucket; math.MaxInt64 once s is retired
@@ -32,14 +33,14 @@ type Statistic struct {
 	borrowers       uint32 // calls that wait for a later bucket, see Loan
 
 	inFlightTime time.Duration    // call-seconds of the open second, without the open bucket
-	counters     *[]*atomic.Int64 // the counters of s, or nil; the struct ends here, after four cache lines
+	counters     *[]*atomic.Int64 // the counters of the statistic, or nil without counters; see SetCounters
 }
 
 // history holds the past of a Statistic: totals, the window of buckets, and the records of sealed seconds.
 type history struct {
 	total        Counts             // counts of all buckets before the open bucket
 	inFlightTime callTime           // call-seconds of all seconds before the open second
-	rtSum        time.Duration      // total.RTSum, except that it wraps at the largest int64; for inFlightAge
+	rtSum        time.Duration      // like total.RTSum, but wraps at the largest int64; see inFlightAge
 	window       leap.Array[Counts] // past buckets
 	windowPasses int64              // passes in the second window, without the open bucket
 	occupied     int64              // OccupiedPass of the open bucket
@@ -47,9 +48,9 @@ type history struct {
 	loans        []loan             // one for each later bucket from which calls have borrowed, ascending
 
 	peak          peak    // cached highest slide of the minute window
-	activeDropped int64   // last active second among the seconds of dropped records
+	activeDropped int64   // last active second before the kept records; math.MinInt64 if no record was dropped
 	seconds       records // records of sealed seconds
-	histograms    records // histograms of sealed seconds with completions; dropped earlier than records
+	histograms    records // histograms of sealed seconds with completions; dropped earlier than the records
 }
 
 // emptyHistory is the empty history that all new statistics share. No code writes to it: before the first write,
@@ -89,8 +90,8 @@ func (s *Statistic) ensureHistory() *history {
 }
 
 // stripes iterates over all stripes in locking order. The list of stripes grows only while mu and all stripe locks are
-// held. The caller must hold mu, or lock the first stripe before it continues with the second one. No lock is needed if
-// s is retired: the list may still grow, but the new stripes stay empty.
+// held. The caller must hold mu, or lock the first stripe before it continues with the next stripe. No lock is needed
+// if s is retired: the list may still grow, but the new stripes stay empty.
 func (s *Statistic) stripes(yield func(*stripe) bool) {
 	if !yield(&s.first) {
 		return
@@ -119,9 +120,9 @@ func (s *Statistic) unlockStripes() {
 	s.first.mu.Unlock()
 }
 
-// lockAllAt locks mu, turns s to the reading now, and locks all stripes. A reader of sealed seconds needs mu, because a
-// lookup in a store of records changes the position of the store. A reader of the open bucket needs the locks of the
-// stripes.
+// lockAllAt locks mu, turns s to the reading now, and locks all stripes. A reader of sealed seconds needs mu, because
+// each lookup in a store of records changes the fields found and foundSecond of the store. A reader of the open bucket
+// needs the locks of the stripes.
 func (s *Statistic) lockAllAt(now leap.Reading) {
 	s.mu.Lock()
 	s.advance(now)
@@ -139,7 +140,7 @@ func (s *Statistic) unlockAll() {
 func (s *Statistic) openCounts() (sum Counts, inFlight int64) {
 	for st := range s.stripes {
 		if st.end.Load() == closedMark {
-			continue // s is retired: reconcileEnter takes back every new call in the call word
+			continue // s is retired: reconcileEnter takes back the calls that still enter
 		}
 		entered := st.entered.Load()
 		c := st.counts(entered)

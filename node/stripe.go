@@ -12,29 +12,30 @@ import (
 // number of these calls that are in flight, and their response times in the open second.
 //
 // A call enters with one atomic addition to the field entered. All other counts are plain memory under mu: ten
-// additions under a lock cost as much as one atomic addition. To end a bucket, the goroutine that holds mu loads the
-// field entered once. The calls that the loaded value includes belong to the bucket that ends. Later calls belong to
-// the next bucket, even if their stamps lie in the bucket that ends.
+// additions under a lock cost as much as one atomic addition. A goroutine that closes the bucket holds mu and loads the
+// field entered once. The calls that the loaded value includes count in the bucket that ends. Later calls count in the
+// next bucket, even if their stamps lie in the bucket that ends.
 //
 // Between two exits, the number of calls in flight only grows. It is therefore enough to compare this number with the
 // maximum before each exit and at the end of the second.
 //
-// The fields that a call uses come first. A call touches the cache lines 1 and 2 of its stripe, and one cache line of a
-// page. If these lines are not in the cache, the three cache misses are the main cost of a call.
+// The fields that most calls change come first. A call writes to the cache lines 1 and 2 of its stripe, and to one
+// cache line of a page. Its exit also reads line 3, for the pointer completions, and the first cache line of the struct
+// to which this pointer points. If these lines are not in the cache, the cache misses are the main cost of a call.
 //
 //	line 1: mu  end  config  page  entered  exited  maxInFlight  length ...
 //	line 2: open (tally)
-//	line 3: fields that only turns, contention and rare calls use
+//	line 3: fields that most calls do not change
 type stripe struct {
 	mu             sync.Mutex
 	end            atomic.Int64 // the end mark; see the package comment
 	config         *Config
 	page           *page[uint16] // the page that counted the response time of the last completion
-	entered        atomic.Uint64 // the call word: number and stamps of the entries; see the package comment
-	exited         uint32        // number of exits; wraps
+	entered        atomic.Uint64 // the call word: number of entries, sum of their stamps; see the package comment
+	exited         uint32        // number of exits, minus the calls that addInFlight added; wraps
 	maxInFlight    int32         // maximum in flight in the open second; updated by exits
-	length         atomic.Int32  // length of the open bucket in nanoseconds; changes together with end
-	pageNo         int16         // number of the page to which page points
+	length         atomic.Int32  // length of the open bucket in nanoseconds; changes only during a turn
+	pageNo         int16         // index of the page in the field page
 	needsRebalance bool          // goroutines often find mu locked; set by noteContention
 	split          bool          // response times are also counted by code; see SplitByCode
 
@@ -42,18 +43,18 @@ type stripe struct {
 
 	enteredAtStart  uint64        // value of entered at the start of the open bucket
 	inFlightAtStart int32         // calls in flight at the start of the open bucket
-	reported        uint32        // number that the stripe has reported to the counters; see SetCounters
+	reported        uint32        // number of calls that the counters include for this stripe; see updateCounters
 	lateEntry       time.Duration // upper bound of the call-seconds from late entries and slewing; see minConcurrency
 	contended       uint16        // how often goroutines found mu locked since the last resetContention
-	backoff         uint8         // number of doublings of the threshold for contended
+	backoff         uint8         // the threshold for contended is doubled this number of times
 	contendedFrom   uint32        // value of exited at the last resetContention
-	rtExcess        time.Duration // response times minus call-seconds, summed over calls; wraps
+	rtExcess        time.Duration // response time minus call-seconds, summed over calls; wraps; see inFlightAge
 	completions     *completions  // nil until a call ends
 	owner           *Statistic
 }
 
-// counts returns the counts of the open bucket. The parameter entered is a value of the call word. The passes include
-// the entries up to this value. mu must be held.
+// counts returns the counts of the open bucket. The parameter entered is a value of the call word: the passes include
+// the entries that this value includes. mu must be held.
 func (st *stripe) counts(entered uint64) Counts {
 	o := &st.open
 	return Counts{
@@ -64,7 +65,8 @@ func (st *stripe) counts(entered uint64) Counts {
 }
 
 // closeBucket closes the open bucket of st, which ends at the reading end. It returns the counts and the call-seconds
-// of this bucket, and sets the counts of st to 0. mu must be held.
+// of this bucket. For the next bucket, it sets the counts of st to 0, and inFlightAtStart to the current number of
+// calls in flight. It also resets the contention. mu must be held.
 func (st *stripe) closeBucket(end leap.Reading) (Counts, time.Duration) {
 	if st.resetContention(); st.backoff > 0 {
 		st.backoff--

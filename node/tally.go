@@ -13,7 +13,8 @@ type tally struct {
 
 	// inFlightTime is a correction, in nanoseconds, of the call-seconds that stripe.inFlightTime computes from the call
 	// word. Each exit subtracts the time from the stamp of the exit to the end of the bucket. It also adds the time by
-	// which the stamp of the call's entry was rounded up.
+	// which the stamp of the call's entry was rounded up. addInFlight adds the time of calls that are not in the call
+	// word.
 	inFlightTime int64
 }
 
@@ -43,7 +44,8 @@ func (t *tally) complete(rt time.Duration, n int64, failed bool) {
 // its stamp to the end of the bucket. The call word yields the second part: n entries add n times the end of the
 // bucket, minus the sum of their stamps.
 const (
-	// At most 2^26 = 67 million calls can enter through a stripe in one bucket, and at most 2^26 can be in flight.
+	// callBits is the number of bits for the number of entries. The counts are wrong if 2^26 = 67 million calls or more
+	// enter through a stripe in one bucket, or are in flight in a stripe.
 	callBits = 26
 	tickBits = 12                       // a tick is 2^12 ns = 4.1 µs
 	areaBits = 64 - callBits + tickBits // the call word yields call-seconds modulo 2^areaBits ns
@@ -62,7 +64,8 @@ func entryWord(now leap.Reading) uint64 {
 // by this time until the call exits.
 func tickRemainder(stamp leap.Reading) int64 { return -int64(stamp) & tickMask }
 
-// callsIn returns the number of entries in word, the difference between two values of the call word.
+// callsIn returns the number of entries between two values of the call word. The parameter word is the difference of
+// these values.
 func callsIn(word uint64) int64 { return int64(word & callMask) }
 
 // inFlightAt returns the number of calls in flight if the call word has the value entered. mu must be held.
