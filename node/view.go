@@ -10,9 +10,9 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// View reads several statistics, its leaves, as one. Examples are a resource over all its callers (Sentinel's
+// View reads one or several statistics, its leaves, as one. Examples are a resource over all its callers (Sentinel's
 // ClusterNode), a resource in one context (DefaultNode), an entrance (EntranceNode), all inbound calls, or the whole
-// process. Even a single statistic is read through a view. Views record nothing: a call is written once, at its leaf,
+// process. A single statistic is read through a view, too. Views record nothing: a call is recorded once, at its leaf,
 // and only readers pay for a view.
 //
 //	              leaf 1   leaf 2   leaf 3
@@ -21,8 +21,8 @@ import (
 //	open bucket      2        0        1     -> view:  3     all leaves in the same bucket
 //
 // A sealed second of a view is final, and is the exact sum of the sealed seconds of its leaves. The peak is exact, too,
-// because the slides of the leaves are summed before the highest sum is chosen. Only the maximum in flight is not
-// exact; see [MetricNode].InFlightMax.
+// because the slides of the leaves are summed before the highest sum is chosen. Only the maximum in flight may be a
+// lower bound; see [MetricNode].InFlightMax.
 //
 // When a retired leaf is removed from the view, the view keeps the totals of the leaf. The cost of a reading is linear
 // in the number of leaves. Create a View with [NewView], and do not copy it. All methods are safe for concurrent use.
@@ -45,15 +45,15 @@ type removedLeaves struct {
 	rt           cells[uint32]
 	codes        codes
 	times        *codeTimes
-	last         int64 // last second in which a removed leaf may have counted, or math.MinInt64
+	last         int64 // last second in which a removed leaf may have counted; math.MinInt64 if none has counted
 	active       int64 // last second in which a removed leaf was active, see Statistic.lastActive
 }
 
-// noRemovedLeaves holds no totals. All views share it. A view that removes a leaf replaces it.
+// noRemovedLeaves holds no totals. All views share it: it is the value of View.removed until the view removes a leaf.
 var noRemovedLeaves = &removedLeaves{last: math.MinInt64, active: math.MinInt64}
 
 // plus returns the sum of the totals in r and the totals of the given leaves. The leaves must be retired, so their
-// counts no longer change. Their last activity must be before the second with the index idleFrom.
+// counts no longer change. The last activity of the leaves must be before the second idleFrom.
 func (r *removedLeaves) plus(retired []*Statistic, idleFrom int64) *removedLeaves {
 	sum := &removedLeaves{
 		total: r.total, inFlightTime: r.inFlightTime, codes: slices.Clone(r.codes), last: r.last, active: r.active,
@@ -104,9 +104,9 @@ func (v *View) Clone() *View {
 }
 
 // Remove removes all retired leaves (see [Statistic.Retire]) from the view and keeps their totals. The parameter
-// idleFrom is the index of a second. The last activity of the retired leaves must be before this second. If one of them
-// has counted something, the records of the view before this second can no longer be read. Remove scans all leaves.
-// Goroutines that read the view or add leaves do not wait for this scan.
+// idleFrom is the index of a second. The last activity of the retired leaves must be before the second idleFrom. If one
+// of these leaves has counted something, the records of the view for seconds before idleFrom can no longer be read.
+// Remove scans all leaves. Goroutines that read the view or add leaves do not wait for this scan.
 func (v *View) Remove(idleFrom int64) {
 	for !v.remove(idleFrom) {
 	}
@@ -163,7 +163,7 @@ func (v *View) list() []*Statistic {
 // set replaces the leaves. v.mu must be held.
 func (v *View) set(leaves []*Statistic) { v.leaves.Store(&leaves) }
 
-// leavesAndRemoved returns the leaves and the totals of the removed leaves, both at the same instant.
+// leavesAndRemoved returns the leaves and the totals of the removed leaves. It reads both at the same instant.
 func (v *View) leavesAndRemoved() ([]*Statistic, *removedLeaves) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -47,8 +47,9 @@ func (s *Statistic) windowPasses() int64 {
 	return sum
 }
 
-// addWindow adds the second window of s to w. It also adds the completions of each bucket to an element of done. The
-// first element belongs to the open bucket, the next one to the bucket before it, and so on. All locks must be held.
+// addWindow adds the counts in the second window of s to w. It also adds the completions of each bucket to an element
+// of done. The first element of done is for the open bucket, the next element for the bucket before it, and so on. The
+// caller must have set w.Span and w.Length, and all locks must be held.
 func (s *Statistic) addWindow(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	w.add(&open)
@@ -60,8 +61,9 @@ func (s *Statistic) addWindow(w *Window, done []int64) {
 	}
 }
 
-// addMinute adds the minute window of s to w. It also adds the completions of each second to an element of done. The
-// first element belongs to the open second, the next one to the second before it, and so on. All locks must be held.
+// addMinute adds the counts in the minute window of s to w. It also adds the completions of each second to an element
+// of done. The first element of done is for the open second, the next element for the second before it, and so on. The
+// length of done is the number of seconds in the window. All locks must be held.
 func (s *Statistic) addMinute(w *Window, done []int64) {
 	open, _ := s.openCounts()
 	start := secondStart(s.second)
@@ -77,18 +79,18 @@ func (s *Statistic) addMinute(w *Window, done []int64) {
 	done[0] = saturate(done[0], open.Complete)
 }
 
-// readAttempts is the largest number of attempts to read all leaves in the same bucket. With very short buckets and
-// many leaves, all attempts may fail. The caller then gets the sums of the last attempt, which mix the counts of
-// successive buckets.
+// readAttempts is the largest number of attempts of readInOneBucket. With very short buckets and many leaves, all
+// attempts may fail. The caller then gets the sums of the last attempt, which mix the counts of successive buckets.
 const readAttempts = 5
 
-// readInOneBucket calls the function read for each leaf, while all leaves are in the same bucket. This is the bucket of
-// the reading now, or a later bucket if another goroutine has turned a leaf. During a call of read, readInOneBucket
-// holds all locks of the leaf. If two leaves were read in different buckets, readInOneBucket starts over with the
-// latest bucket. It calls the function reset before the first leaf of each attempt.
+// readInOneBucket calls the function read for one leaf after the other, so that each leaf has the same open bucket when
+// it is read. This is the bucket of the reading now, or a later bucket if another goroutine has turned a leaf. During a
+// call of read, readInOneBucket holds all locks of this leaf, and no locks of other leaves.
 //
-// No two leaves are locked at the same time. Nevertheless, a sum over the leaves never mixes a bucket of one leaf with
-// the next bucket of another leaf, unless all attempts fail. Retired leaves are left out.
+// If another goroutine turns a leaf in between, two leaves may be read with different open buckets. readInOneBucket
+// then makes another attempt, and first turns each leaf to the latest of these buckets. It calls the function reset
+// before the first leaf of each attempt. A sum over the leaves therefore never mixes a bucket of one leaf with the next
+// bucket of another leaf, unless all attempts fail. Retired leaves are left out.
 func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statistic)) {
 	leaves := v.list()
 	for range readAttempts {
@@ -98,7 +100,9 @@ func (v *View) readInOneBucket(now leap.Reading, reset func(), read func(*Statis
 		latest := now
 		for _, s := range leaves {
 			s.lockAllAt(now)
-			if !s.retired() { // the windows of a retired leaf are empty
+			// Package collector retires a leaf only if the leaf was idle for longer than a minute, so the windows of a
+			// retired leaf are empty.
+			if !s.retired() {
 				same = same && (first || s.start == bucket)
 				first, bucket, latest = false, s.start, max(latest, s.end-1)
 				read(s)
@@ -141,8 +145,8 @@ func (v *View) Minute(now leap.Reading) Window {
 	return v.window(now, Window{Span: Minute, Length: time.Second})
 }
 
-// window returns a window at the reading now. The parameter empty is a Window without counts: its Span and its Length
-// select the window. If Span is longer than a second, window returns the minute window, otherwise the second window.
+// window returns the second window or the minute window at the reading now. The parameter empty is the result without
+// its counts. If its Span is longer than a second, window returns the minute window, otherwise the second window.
 func (v *View) window(now leap.Reading, empty Window) (w Window) {
 	// MaxComplete needs the completions of each bucket, summed over all leaves. done[0] belongs to the open bucket. A
 	// bucket of the minute window is a second.
