@@ -24,13 +24,13 @@ type record struct {
 //	Pass | slides | Complete, in flight at the start, maximum, mask | lengths of the times | rare fields | times
 //	kPass  kSlide   kMost (four numbers)                              kMost (four numbers)   kMost         bits
 //
-// The second line of the drawing shows how the numbers are written: in Rice code with this parameter, or as plain bits.
-// Most numbers are written as the difference from a prediction, which is computed from earlier numbers. The last slide
-// is left out, because it equals Pass.
+// The second line of the drawing shows how the numbers are written: in Rice code with the parameter kPass, kSlide or
+// kMost, or as plain bits. Most numbers are written as the difference from a prediction, which is computed from earlier
+// numbers. The last slide is left out, because it equals Pass.
 //
-// The mask has one bit for each rare field. A rare field is stored only if it is not 0. One rare field is the upper
-// bound of the maximum in flight, minus the lower bound. With one stripe both bounds are equal, and this field takes no
-// space.
+// A rare field is stored only if it is not 0. The mask has one bit for each rare field, which is set if the field is
+// stored. One rare field is the upper bound of the maximum in flight, minus the lower bound. With one stripe both
+// bounds are equal, and this field takes no space.
 //
 // The times are listed at expectedBits. The length of a time is the number of its bits. The sum of the response times
 // and the call-seconds cannot be predicted well, and take most of the space.

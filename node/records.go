@@ -120,9 +120,12 @@ func (h *records) entry(offset int) (distance int64, record []byte, next int) {
 // seek finds the oldest entry. It stores the second of the found entry in foundSecond, and the offset of the entry in
 // found. It returns false if the store is empty.
 //
-// An entry does not contain the length of the entry before it, so seek can only scan forward. It starts at the newest
-// entry if the second of this entry is not later than target. Otherwise it starts at the entry that the previous lookup
-// found, under the same condition. Otherwise it starts at the oldest entry.
+// An entry does not contain the length of the entry before it, so seek can only scan forward. It starts at the first of
+// these entries whose second is not later than target:
+//
+//  1. the newest entry
+//  2. the entry that the previous lookup found
+//  3. the oldest entry (seek starts there even if its second is later)
 func (h *records) seek(target int64) bool {
 	if h.oldest == len(h.buf) {
 		return false // seek must not write to the store of emptyHistory, which is shared

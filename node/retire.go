@@ -10,7 +10,7 @@ import (
 // closes s only if all of these conditions hold at the reading now:
 //
 //   - No call is in flight or waiting.
-//   - The second idleFrom has begun. Since then, s has recorded nothing.
+//   - The second idleFrom has begun, and s has recorded nothing since it began.
 //   - s itself began before the second idleFrom.
 //   - s is not retired yet.
 //
@@ -71,8 +71,8 @@ func (s *Statistic) LastUsed(now leap.Reading) int64 {
 
 // lastUsed returns the same second as LastUsed, but does not turn s. All locks must be held.
 func (s *Statistic) lastUsed() int64 {
-	// The open bucket has activity if a call entered, if a call is in flight since an earlier bucket, or if an event
-	// other than an entry was counted.
+	// The open bucket has activity if a call entered, if a call has been in flight since an earlier bucket, or if an
+	// event other than an entry was counted.
 	for st := range s.stripes {
 		entered := st.entered.Load()
 		if entered != st.enteredAtStart || st.inFlightAt(entered) != 0 || st.open != (tally{}) {

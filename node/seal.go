@@ -66,8 +66,8 @@ func (s *Statistic) seal(next int64) {
 
 // store packs rec, the record of the second that starts at the line time start. It also packs the response times of
 // this second, which the stripes hold. First, store drops old records and histograms. If calls ended in the second, it
-// then appends the packed histogram to history.histograms. It appends the packed record to history.seconds, and updates
-// the cached peak with the slides. mu and all stripe locks must be held.
+// then appends the packed histogram to history.histograms. In any case, it appends the packed record to
+// history.seconds, and updates the cached peak with the slides. mu and all stripe locks must be held.
 func (s *Statistic) store(start time.Duration, rec *record, slides []int64) {
 	var scratch [256]byte
 	r, index := s.history, secondIndex(start)
@@ -132,10 +132,9 @@ func (r *history) slides(dst []int64, start time.Duration, buckets int64) []int6
 	return dst
 }
 
-// peak caches the highest slide of the records of the second firstSecond and of all later seconds. Each new record
-// updates the cache. When the second with the highest slide leaves the minute window, minutePeak computes the peak from
-// the records again. Without the cache, each snapshot of a busy statistic would unpack a minute of records and take ten
-// times as long.
+// peak caches the highest slide of all records since the second firstSecond. Each new record updates the cache. When
+// the second with the highest slide leaves the minute window, minutePeak computes the peak from the records again.
+// Without the cache, each snapshot of a busy statistic would unpack a minute of records and take ten times as long.
 //
 // If several slides are equally high, the cache holds the latest one, because its second leaves the minute window last.
 type peak struct {
@@ -144,7 +143,7 @@ type peak struct {
 	firstSecond int64 // first second that the cache includes
 }
 
-// add updates the peak with the slides of a newly sealed second.
+// add updates p with the slides of a newly sealed second.
 func (p *peak) add(second int64, slides []int64) {
 	if passes := slices.Max(slides); passes >= p.passes {
 		p.passes, p.second = passes, second

@@ -48,7 +48,7 @@ type history struct {
 	loans        []loan             // one for each later bucket from which calls have borrowed, ascending
 
 	peak          peak    // cached highest slide of the minute window
-	activeDropped int64   // last active second before the kept records; math.MinInt64 if no record was dropped
+	activeDropped int64   // last active second with a dropped record; math.MinInt64 without one
 	seconds       records // records of sealed seconds
 	histograms    records // histograms of sealed seconds with completions; dropped earlier than the records
 }
@@ -78,8 +78,8 @@ func (s *Statistic) Init(config *Config, now leap.Reading) {
 }
 
 // ensureHistory returns the history of s for writing. If s still has emptyHistory, ensureHistory first replaces it with
-// a private copy. A history takes most of the memory of a statistic, and a statistic that counts nothing needs none.
-// All locks must be held.
+// a private copy. A history takes most of the memory of a statistic, and a statistic that counts nothing needs none. mu
+// and all stripe locks must be held.
 func (s *Statistic) ensureHistory() *history {
 	if s.history == emptyHistory {
 		r := *emptyHistory

@@ -20,8 +20,8 @@ import (
 // maximum before each exit and at the end of the second.
 //
 // The fields that most calls change come first. A call writes to the cache lines 1 and 2 of its stripe, and to one
-// cache line of a page. Its exit also reads line 3, for the pointer completions, and the first cache line of the struct
-// to which this pointer points. If these lines are not in the cache, the cache misses are the main cost of a call.
+// cache line of a page. The exit of the call also reads the pointer completions in line 3, and the beginning of the
+// completions struct. If these lines are not in the cache, the cache misses are the main cost of a call.
 //
 //	line 1: mu  end  config  page  entered  exited  maxInFlight  length ...
 //	line 2: open (tally)
@@ -66,7 +66,7 @@ func (st *stripe) counts(entered uint64) Counts {
 
 // closeBucket closes the open bucket of st, which ends at the reading end. It returns the counts and the call-seconds
 // of this bucket. For the next bucket, it sets the counts of st to 0, and inFlightAtStart to the current number of
-// calls in flight. It also resets the contention. mu must be held.
+// calls in flight. It also calls resetContention and lowers backoff. mu must be held.
 func (st *stripe) closeBucket(end leap.Reading) (Counts, time.Duration) {
 	if st.resetContention(); st.backoff > 0 {
 		st.backoff--

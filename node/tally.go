@@ -102,8 +102,8 @@ func (st *stripe) addInFlight(n int64, begin leap.Reading) {
 
 // inFlightTime returns the call-seconds of the open bucket, as if all calls in flight stayed until the end of the
 // bucket. The parameter end is the end of the bucket, and entered is a value of the call word: the result includes the
-// entries up to this value. The result may be negative, because late exits also subtract time that earlier buckets
-// counted, and because stamps are rounded.
+// entries that this value includes. The result may be negative, because late exits also subtract time that earlier
+// buckets counted, and because stamps are rounded.
 //
 // The comment on callBits describes the three parts of the result. The part of the calls in flight at the start is
 // computed without the call word. The variable rest is the sum of the other two parts. The call word yields only the
