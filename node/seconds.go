@@ -9,13 +9,12 @@ import (
 )
 
 // Second returns the record of the second with this index: the sum of the records of the leaves. It seals the second if
-// necessary. It returns false in five cases:
+// necessary. It returns false in four cases:
 //
 //   - The timeline has not opened a later second.
 //   - The second must not be exported, see [leap.Timeline.WallTime].
-//   - The second is before the start of the view.
-//   - The second is more than an hour before the open second, or a leaf has dropped a record of this second or of a
-//     later second. Leaves drop the records that are older than [Options].History.
+//   - The second is before the start of the view, or a leaf has dropped a record of this second or of a later second.
+//     Leaves drop the records that are older than [Options].History.
 //   - [View.Remove] has removed a leaf that may have counted in this second or later.
 func (v *View) Second(index int64) (MetricNode, bool) {
 	var scratch [1]MetricNode
@@ -26,8 +25,9 @@ func (v *View) Second(index int64) (MetricNode, bool) {
 }
 
 // AppendSeconds appends the records of the seconds [from, to) to dst in ascending order, and returns the extended
-// slice. It includes idle seconds, and leaves out seconds for which [View.Second] returns false. For several seconds,
-// one call of AppendSeconds costs less than one call of Second for each second.
+// slice. It includes idle seconds, and leaves out seconds for which [View.Second] returns false. If more than an hour
+// of the range is sealed, it appends only the last sealed hour. For several seconds, one call of AppendSeconds costs
+// less than one call of Second for each second.
 func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 	// Load the open second first, and then the leaves. If a leaf is added between these two steps, it begins in the
 	// open second or later, so it has no events in the seconds to read.
@@ -39,7 +39,7 @@ func (v *View) AppendSeconds(dst []MetricNode, from, to int64) []MetricNode {
 // appendSeconds implements AppendSeconds for the given leaves. The seconds [from, to) must be sealed seconds of the
 // view. The parameter open is the start of the open second.
 func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int64, open leap.Reading) []MetricNode {
-	from = max(from, to-int64(leap.MaxSpan/time.Second)) // no history is longer than MaxSpan
+	from = max(from, to-int64(leap.MaxSpan/time.Second)) // Options.History is at most MaxSpan, an hour
 	if from >= to {
 		return dst
 	}
