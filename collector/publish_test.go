@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/collector"
 )
 
-// Publish panics if one of its metrics is invalid, or if a metric conflicts with an existing one. It then publishes
-// none of its metrics.
+// Publish panics if one of its metrics is invalid, or if the name of a metric conflicts with an existing metric. It
+// then publishes none of its metrics.
 func TestPublishRefuses(t *testing.T) {
 	one := func() float64 { return 1 }
 	read := func(yield func(float64, ...string)) { yield(1, "a") }
@@ -76,8 +76,9 @@ func TestPublishRefuses(t *testing.T) {
 	}
 }
 
-// Metric.Each skips a metric without a value and a metric whose Value panics. It skips a series with a wrong number of
-// labels. If Read panics, the earlier series of the metric remain.
+// Metric.Each skips a metric without Value and Read, and a metric whose Value panics. It skips a series with a wrong
+// number of label values, and replaces invalid UTF-8 in a label value. If Read panics, Each yields the series before
+// the panic.
 func TestEachOfABadValue(t *testing.T) {
 	var got []string
 	each := func(m collector.Metric) {

@@ -65,7 +65,8 @@ func TestRecordUsesUpLimits(t *testing.T) {
 	}
 }
 
-// If Options.Exception panics in Record, Record still counts the call once, as an exception.
+// If Options.Exception panics in Record, Record still counts the call once, as an exception. It does not recover the
+// panic.
 func TestRecordCountsPanics(t *testing.T) {
 	c, err := collector.New(collector.Options{Exception: func(error) bool { panic("oh") }})
 	if err != nil {

@@ -17,9 +17,10 @@ import (
 
 // Each test in this file covers a defect that package collector had. The comment of the test describes the defect.
 
-// Regression: a limit on concurrency added two numbers. It first read the number of calls in flight, and then the
-// number of waiting calls. If the bucket of a waiting call began between the two readings, the call was in neither
-// number, and the limit admitted one call too many.
+// Regression: a limit on concurrency read the number of calls in flight, then the number of waiting calls, and added
+// the two numbers. Suppose that a call waited for a bucket, and the bucket began after the limit had read the first
+// number and before it read the second number. Then the call was in neither number, and the limit admitted one call too
+// many.
 func TestRegressionALoanIsMissedByConcurrency(t *testing.T) {
 	c, f := clocked(t, collector.Options{})
 	limit(
@@ -101,8 +102,8 @@ func TestRegressionStoppedClock(t *testing.T) {
 	})
 }
 
-// Regression: an entrance was removed although a worker still used a context below the entrance. Later calls of the
-// worker were counted for a node outside of the tree, so the tree lacked these calls.
+// Regression: an entrance was removed although a worker still made calls with a context of this entrance. Later calls
+// of the worker were counted for a node outside of the tree, so the tree lacked these calls.
 func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 	c, f := retiring(t)
 	ctx, start, _ := c.Enter(t.Context(), "startup", collector.Entrance("E"))
@@ -128,8 +129,8 @@ func TestRegressionAnEntranceIsForgotten(t *testing.T) {
 	}
 }
 
-// Calls may enter with contexts of entrances that were removed. Such calls must not create more entrances than
-// MaxEntrances allows, plus the entrance Other.
+// Regression: calls entered with contexts of entrances that had been removed, and created too many entrances. Now the
+// tree has at most MaxEntrances entrances and the entrance Other.
 func TestRegressionEntrancesBeyondTheLimit(t *testing.T) {
 	c, f := clocked(
 		t,
@@ -152,9 +153,9 @@ func TestRegressionEntrancesBeyondTheLimit(t *testing.T) {
 	}
 }
 
-// Regression: a resource had two nodes. The first was below the entrance of its caller. The second was below the
-// entrance Other, for calls without memory for a leaf. Calls alternated between the two nodes. Each of these calls
-// created a new edge, until the tree was full.
+// Regression: a resource had two nodes: one below the entrance of its caller, and one below the entrance Other. If
+// there was no memory for the leaf of a call, the node below Other recorded the call. When calls used the two nodes in
+// turn, each call created a new edge, until the tree was full.
 func TestRegressionTheTreeFillsUp(t *testing.T) {
 	c, _ := clocked(t, collector.Options{MaxMemory: collector.MemoryFor(collector.Options{}, 100)})
 	ctx, p, _ := c.Enter(t.Context(), "parent", collector.Origin("a"))
@@ -256,7 +257,7 @@ func TestRegressionPrintingAContext(t *testing.T) {
 	<-done
 }
 
-// Regression: if the clock was before 1970, nothing was retired.
+// Regression: if the clock showed a time before 1970, no leaf was retired.
 func TestRegressionBefore1970(t *testing.T) {
 	f := new(fakeClock)
 	f.set(-100 * 365 * 24 * time.Hour)
@@ -273,8 +274,8 @@ func TestRegressionBefore1970(t *testing.T) {
 	}
 }
 
-// Regression: a single read with a time in the future, such as a window five minutes from now, moved the timeline of
-// the whole process to this time. No second of any resource was sealed until the clock had caught up.
+// Regression: if a View was read once at a reading in the future, this read moved the timeline of the whole process to
+// the reading. No second of any resource was sealed until the clock had caught up.
 func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 	for name, read := range map[string]func(v *node.View, now leap.Reading){
 		"Window":   func(v *node.View, now leap.Reading) { v.Window(now) },
@@ -310,7 +311,8 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 }
 
 // Regression: if ExceptionClass panicked or ended its goroutine, the exception had no class. The counts by class then
-// added up to less than the number of exceptions. The test also checks that each call ends exactly once.
+// added up to less than the number of exceptions. The test also lets Exception panic or end its goroutine. It checks
+// that each call ends exactly once.
 func TestRegressionAnExceptionWithoutAClass(t *testing.T) {
 	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		for _, broken := range []string{"Exception", "ExceptionClass"} {
@@ -369,8 +371,8 @@ type noDone struct {
 
 func (c noDone) Done() <-chan struct{} { c.end(); return nil }
 
-// Regression: the Done method of a context panicked after a prioritized call with this context had borrowed a pass. The
-// call passed in the next bucket anyway, and was in flight for ever.
+// Regression: the Done method of a context panicked or ended its goroutine after a prioritized call with this context
+// had borrowed a pass. The call passed in the next bucket anyway, and stayed in flight for ever.
 func TestRegressionAContextPanickedWhileItsCallWaited(t *testing.T) {
 	for way, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		c, f := clocked(t, collector.Options{})
@@ -407,9 +409,9 @@ func (c noErr) Done() <-chan struct{} {
 
 func (c noErr) Err() error { return c.err() }
 
-// Regression: if the Err method of a context panicked while a call with this context waited, the call stayed in flight
-// for ever. If Err returned nil, Enter returned no error although the context was canceled, and the call was not
-// counted.
+// Regression: if the Err method of a context panicked or ended its goroutine while a call with this context waited, the
+// call stayed in flight for ever. If Err of a canceled context returned nil, Enter also returned nil, but did not count
+// the call.
 func TestRegressionErrOfContextPanickedOrReturnedNil(t *testing.T) {
 	for way, err := range map[string]func() error{
 		"panic":  func() error { panic("boom") },
@@ -437,9 +439,9 @@ func TestRegressionErrOfContextPanickedOrReturnedNil(t *testing.T) {
 	}
 }
 
-// Regression: a caller kept a handle, and the resource of the handle was retired. A call through the handle found the
-// table full, and switched the handle to _other. Later calls through the handle were recorded for _other as long as
-// _other was busy. This happened even after the table had a free slot again, and even after the handle's name had a new
+// Regression: a caller kept a handle, and the resource of the handle was retired. When the caller used the handle while
+// the table was full, the handle switched to _other. From then on, calls through the handle were recorded for _other as
+// long as _other was busy, even if the table had a free slot again, and even if the name of the handle had a new
 // resource.
 func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 	for name, registered := range map[string]bool{"free slot": false, "new resource": true} {
@@ -466,7 +468,7 @@ func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 			}
 		}
 		call(r)
-		pass(4*time.Minute, stays) // "a" is idle for 4 minutes, and is retired after 2 minutes
+		pass(4*time.Minute, stays) // "a" is idle for these 4 minutes, so it is retired
 		new := c.Resource("new")
 		call(new) // the table is full: it has the resources "stays" and "new"
 		call(r)
@@ -498,7 +500,8 @@ func TestRegressionKeptHandleAfterRetirement(t *testing.T) {
 }
 
 // Regression: a name used quota while its calls were recorded for _other, and then got its own resource. After a change
-// of limits, the earlier passes of the name no longer counted: 20 calls passed in a second under a limit of 10.
+// of limits, the new limits did not count the earlier passes of the name: 20 calls passed in a second under a limit of
+// 10.
 func TestRegressionReloadForgotPassesRecordedForOther(t *testing.T) {
 	for name, reload := range map[string][][]collector.Limit{
 		"no limits":  {{}},

@@ -56,8 +56,8 @@ func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 }
 
 // A resource is retired only after it has been idle for RetireAfter. Idle time is measured in whole seconds, so the
-// earliest retirement is one second later. The test registers a resource at 12 different times relative to the sweeps,
-// and checks the shortest time until retirement.
+// earliest retirement is RetireAfter plus one second after the last use. The test registers a resource at 12 different
+// times relative to the sweeps, and checks the shortest time until retirement.
 func TestResourceIsNotRetiredTooEarly(t *testing.T) {
 	const after = 62 * time.Second
 	earliest := time.Hour

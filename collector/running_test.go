@@ -38,7 +38,7 @@ func TestOldestListsHangingCalls(t *testing.T) {
 			e.Exit(nil)
 		}
 		_, fresh, _ := c.Resource("db").EnterContext(t.Context())
-		byHandle := c.Resource("db").Enter() // Oldest does not list this call, because the call has no context
+		byHandle := c.Resource("db").Enter() // Oldest does not list this call, because Resource.Enter takes no context
 		time.Sleep(time.Second)
 		want := []collector.Running{
 			{"GET /", "web", "http", "4bf92f35", 61 * time.Second},
@@ -82,8 +82,8 @@ func oldest(c *collector.Collector) map[string]float64 {
 	return all
 }
 
-// The resource Other records a call, but a limit counts the call under its own name. When the call has ended, the limit
-// no longer counts it, and Oldest no longer lists it.
+// The resource Other records a call, but a limit counts the call under the name of the call. When the call has ended,
+// the limit no longer counts it, and Oldest no longer lists it.
 func TestCallsThatRunUnderLimits(t *testing.T) {
 	c := newCollector(t, collector.Options{MaxResources: 1})
 	c.Resource("taken").Block("")
@@ -109,7 +109,8 @@ func TestCallsThatRunUnderLimits(t *testing.T) {
 	}
 }
 
-// Each Collector lists its own calls. A nil Collector lists no calls.
+// Oldest lists only the calls of its Collector, even if they are nested below a call of another Collector. A nil
+// Collector lists no calls.
 func TestCallsOfTwoCollectors(t *testing.T) {
 	a, b := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})
 	ctx, x, _ := a.Enter(t.Context(), "a")
@@ -128,7 +129,8 @@ func TestCallsOfTwoCollectors(t *testing.T) {
 	}
 }
 
-// Neither the list of running calls nor the context of a caller keeps an ended call in memory.
+// Each call enters with a context that holds a request. After the call has ended, neither the list of running calls nor
+// the parent context t.Context() keeps the request in memory.
 func TestEndedCallsAreNotRetained(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	const calls = 1000
