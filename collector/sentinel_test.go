@@ -216,9 +216,9 @@ func TestBehavesLikeSentinel(t *testing.T) {
 		}},
 		{"tryOccupyNext: wait for the next bucket if enough passes leave the window", func(s stage) {
 			for _, tc := range []struct {
-				// The fields old, young and borrowed are the passes in the previous bucket, in the open bucket, and
-				// borrowed from the next bucket. The field n is the size of the batch that wants to borrow, and ok is
-				// the expected result. The limit is 10.
+				// The field old is the number of passes in the previous bucket, and young is the number of passes in
+				// the open bucket. The field borrowed is the number of passes that are already borrowed from the next
+				// bucket. A batch of n calls tries to borrow n passes, and ok is the expected result. The limit is 10.
 				old, young, borrowed int64
 				n                    int64
 				ok                   bool

@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// If a handle was not used for a long time, a call through it loads only two cache lines from memory. One has the
-// fields of the resource that the call reads. The other is the first line of the leaf. This test runs on 64-bit
-// platforms only, because the sizes differ on 32-bit platforms.
+// If a handle has not been used for a long time, a call through it loads only two cache lines from memory. One cache
+// line has the fields of the resource that the call reads. The other is the first cache line of the leaf. This test
+// runs on 64-bit platforms only, because the sizes differ on 32-bit platforms.
 func TestACallReadsFewCacheLines(t *testing.T) {
 	c, err := New(Options{})
 	if err != nil {

@@ -15,27 +15,27 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// happened is an event in the oracle: the start, the end or the refusal of a call.
-type happened struct {
+// event is the start, the end or the refusal of a call. The oracle computes all counts from events.
+type event struct {
 	at                         time.Duration
 	resource, origin, entrance string
 	parent                     string // resource of the caller; empty for an outermost call
 	inbound                    bool   // the call counts in the total of inbound calls
-	within                     bool   // the call is inbound or below an inbound call, and not outbound
+	within                     bool   // the call is part of an inbound request, so inbound calls below it do not count
 	pass, block, done, failed  int64
 	rt                         time.Duration
-	balance                    int64
+	balance                    int64 // change of the calls in flight: 1, -1 or 0
 }
 
 // forest is an oracle for random call trees. It keeps a list of the events of all calls.
 type forest struct {
 	mu     sync.Mutex
 	begin  time.Time
-	events []happened
+	events []event
 	edges  map[string]bool // keys are "entrance > parent > child"
 }
 
-func (f *forest) note(h happened) {
+func (f *forest) note(h event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h.at = time.Since(f.begin)
@@ -44,16 +44,16 @@ func (f *forest) note(h happened) {
 }
 
 // grow makes a random call and its nested calls. Some nested calls run in other goroutines, and may outlive the call.
-// The parameter caller is the event that began the caller; it is the zero value for an outermost call.
+// The parameter caller describes the call that makes this call. It is the zero value if this call is an outermost call.
 func (f *forest) grow(
 	ctx context.Context,
 	c *collector.Collector,
 	wg *sync.WaitGroup,
 	random *rand.Rand,
-	caller happened,
+	caller event,
 	depth int,
 ) {
-	h := happened{
+	h := event{
 		resource: string(rune('a' + random.IntN(6))), inbound: random.IntN(2) == 0,
 		origin: caller.origin, entrance: caller.entrance, parent: caller.resource,
 	}
@@ -130,11 +130,11 @@ func (f *forest) grow(
 	}
 }
 
-// counts adds up the events in the interval [from, to) for which the function count returns true. The second result,
-// balance, is the number of these calls in flight at the end of the interval.
-func (f *forest) counts(from, to time.Duration, count func(happened) bool) (c node.Counts, balance int64) {
+// counts uses the events for which match returns true. It returns the sum of the events in the interval [from, to). The
+// result balance is the number of calls that have begun before the end of the interval, and are then still in flight.
+func (f *forest) counts(from, to time.Duration, match func(event) bool) (c node.Counts, balance int64) {
 	for _, h := range f.events {
-		if h.at >= to || !count(h) {
+		if h.at >= to || !match(h) {
 			continue
 		}
 		balance += h.balance
@@ -150,8 +150,8 @@ func (f *forest) counts(from, to time.Duration, count func(happened) bool) (c no
 	return c, balance
 }
 
-// Random call trees agree with an oracle. The calls are concurrent, and may outlive their callers. The test compares
-// all values of every node.
+// The statistics of random call trees agree with an oracle. The calls are concurrent, and may outlive their callers.
+// The test compares totals, windows, sealed seconds and histograms.
 func TestCallTreesAgainstOracle(t *testing.T) {
 	seeds := uint64(5)
 	if testing.Short() {
@@ -167,12 +167,12 @@ func TestCallTreesAgainstOracle(t *testing.T) {
 				own := rand.New(rand.NewPCG(random.Uint64(), 2))
 				wg.Go(func() {
 					for time.Since(f.begin) < 6*time.Second {
-						f.grow(t.Context(), c, &wg, own, happened{}, 0)
+						f.grow(t.Context(), c, &wg, own, event{}, 0)
 						time.Sleep(time.Duration(own.Int64N(int64(200 * ms))))
 					}
 				})
 			}
-			for range 8 { // compare with the oracle while other calls are in flight
+			for range 8 { // compare with the oracle while calls are in flight
 				time.Sleep(1100 * ms)
 				synctest.Wait()
 				f.checkAll(t, c)
@@ -185,37 +185,38 @@ func TestCallTreesAgainstOracle(t *testing.T) {
 	}
 }
 
-// checkAll compares every view of the Collector with the oracle.
+// checkAll compares these Views with the oracle: the root, the inbound calls, each entrance, each resource, and each
+// origin and entrance of a resource.
 func (f *forest) checkAll(t *testing.T, c *collector.Collector) {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := c.Seal()
 	nodes := 0
-	check := func(name string, v collector.View, count func(happened) bool) {
+	check := func(name string, v collector.View, match func(event) bool) {
 		t.Helper()
-		f.check(t, c, m, name, v, count)
+		f.check(t, c, m, name, v, match)
 		nodes++
 	}
-	check("root", c.Tree().View(), func(h happened) bool { return h.parent == "" })
-	check("inbound", c.Inbound(), func(h happened) bool { return h.inbound })
+	check("root", c.Tree().View(), func(h event) bool { return h.parent == "" })
+	check("inbound", c.Inbound(), func(h event) bool { return h.inbound })
 	for _, e := range c.Tree().Children() {
-		check("entrance "+e.Name(), e.View(), func(h happened) bool { return h.parent == "" && h.entrance == e.Name() })
+		check("entrance "+e.Name(), e.View(), func(h event) bool { return h.parent == "" && h.entrance == e.Name() })
 	}
 	for _, r := range m.Resources {
-		check("cluster "+r.Name(), r.View(), func(h happened) bool { return h.resource == r.Name() })
+		check("cluster "+r.Name(), r.View(), func(h event) bool { return h.resource == r.Name() })
 		for origin, v := range r.Origins() {
 			check(
 				"origin "+origin+" of "+r.Name(),
 				v,
-				func(h happened) bool { return h.resource == r.Name() && h.origin == origin },
+				func(h event) bool { return h.resource == r.Name() && h.origin == origin },
 			)
 		}
 		for entrance, v := range r.Entrances() {
 			check(
 				r.Name()+" in "+entrance,
 				v,
-				func(h happened) bool { return h.resource == r.Name() && h.entrance == entrance },
+				func(h event) bool { return h.resource == r.Name() && h.entrance == entrance },
 			)
 		}
 	}
@@ -230,30 +231,30 @@ func (f *forest) check(
 	m collector.Boundary,
 	name string,
 	v collector.View,
-	count func(happened) bool,
+	match func(event) bool,
 ) {
 	t.Helper()
 	first := c.Tree().View().Node().Since()
-	all, flying := f.counts(0, time.Hour, count)
+	all, flying := f.counts(0, time.Hour, match)
 	if s := v.Snapshot(nil); s.Total != all || s.InFlight != flying || v.InFlight() != flying {
 		t.Fatalf("%s: %+v, %d in flight; want %+v, %d", name, s.Total, s.InFlight, all, flying)
 	}
 	now := time.Since(f.begin)
 	window := now.Truncate(500 * ms)
-	if want, _ := f.counts(window-500*ms, window+500*ms, count); v.Window().Counts != want ||
+	if want, _ := f.counts(window-500*ms, window+500*ms, match); v.Window().Counts != want ||
 		v.PassQPS() != float64(want.Pass) {
 		t.Fatalf("%s: window %+v, want %+v", name, v.Window().Counts, want)
 	}
 	for i := v.Node().Since(); i < m.Open; i++ {
 		from := time.Duration(i-first) * time.Second
-		want, flying := f.counts(from, from+time.Second, count)
+		want, flying := f.counts(from, from+time.Second, match)
 		got, ok := v.Node().Second(i)
 		if !ok || got.Counts != want || got.InFlight != flying || got.InFlightMax < flying {
 			t.Fatalf("%s: second %d: %+v (%t), want %+v, %d in flight", name, i-first, got, ok, want, flying)
 		}
 		var peak int64
 		for to := from + 500*ms; to <= from+time.Second; to += 500 * ms {
-			w, _ := f.counts(to-time.Second, to, count)
+			w, _ := f.counts(to-time.Second, to, match)
 			peak = max(peak, w.Pass)
 		}
 		if got.PassPeak != peak {
@@ -265,7 +266,7 @@ func (f *forest) check(
 	if !v.Node().Histogram(from, m.Open, &h) {
 		t.Fatalf("%s: no histogram", name)
 	}
-	want, _ := f.counts(time.Duration(from-first)*time.Second, time.Duration(m.Open-first)*time.Second, count)
+	want, _ := f.counts(time.Duration(from-first)*time.Second, time.Duration(m.Open-first)*time.Second, match)
 	if h.Count() != want.Complete || h.Sum() != want.RTSum {
 		t.Fatalf("%s: histogram of %d with sum %v, want %+v", name, h.Count(), h.Sum(), want)
 	}
