@@ -14,8 +14,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// Kept handles and Views follow their names. After a name is retired and used again, they read the new counts of the
-// name.
+// A kept handle or View belongs to a name. If the resource of the name is retired and the name is used again, the
+// handle and the View read the counts of the new resource.
 func TestHandlesAndViewsFollowTheirNames(t *testing.T) {
 	c, f := clocked(t, collector.Options{RetireAfter: 2 * time.Minute, Windows: node.Options{History: time.Minute}})
 	use := func(n int) {
@@ -145,9 +145,9 @@ func TestViewsOfANameReadTheSame(t *testing.T) {
 	}
 }
 
-// Goroutines read kept Views, while the name "a" is retired and used again 200 times. After each use, the View of the
-// resource and the View of the origin have only the three calls of this use. The View of all inbound calls has the
-// calls of all uses.
+// Goroutines read kept Views, while the name "a" is used and retired 200 times. In each use, one origin makes three
+// calls. The View of the resource then has only these three calls. The same holds for the View of the origin, except
+// that the test has no View of the origin "p". In the end, the View of all inbound calls has the calls of all uses.
 func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 	c, f := clocked(t, collector.Options{RetireAfter: 62 * time.Second, Windows: node.Options{History: node.Minute}})
 	r := c.Resource("a")
@@ -193,7 +193,7 @@ func TestKeptViewsWhileNamesComeAndGo(t *testing.T) {
 			}
 		}
 		f.add(80 * time.Second) // the name becomes idle; a sweep is due every 10 s
-		// Repeat Seal, because it makes no sweep while another goroutine makes one.
+		// Seal sweeps nothing while another goroutine sweeps, so repeat Seal until the name is retired.
 		for begin := time.Now(); c.Health().Retired <= lives; {
 			if c.Seal(); time.Since(begin) > time.Minute {
 				t.Fatalf("round %d: the name is not retired", i)
@@ -276,7 +276,7 @@ func TestSecondsByTheWallClock(t *testing.T) {
 		case 10:
 			wall += 30 * time.Second // the wall clock skips the seconds 10 to 39
 		case 30:
-			wall += time.Hour
+			wall += time.Hour // the wall clock skips the seconds 60 to 3659
 		}
 		for range i + 1 {
 			e := r.Enter()
@@ -324,7 +324,7 @@ func TestSecondsByTheWallClock(t *testing.T) {
 			}
 			var h node.Histogram
 			whole := v.Histogram(from, to, &h)
-			recent := len(want) == 0 || want[0] >= 3670 // the last 60 histograms are kept, since second 3670
+			recent := len(want) == 0 || want[0] >= 3670 // the last 60 histograms are kept, from second 3670 on
 			if recent && h.Count() != sum || whole != (recent && span[1] <= last+1 || span[0] > span[1]) {
 				t.Errorf("histogram from %d to %d: %d (%t), want %d", span[0], span[1], h.Count(), whole, sum)
 			}

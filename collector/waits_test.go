@@ -17,7 +17,7 @@ import (
 
 // Regression: while SetLimits matched all names with all patterns, the registration of a new name waited for more than
 // a second. Now the registration waits at most until SetLimits has changed one resource. A name can therefore be
-// registered while the first resource already has the new limits, and the last one does not.
+// registered while the first resource already has the new limits, and the last resource still has the old limits.
 func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
 	const resources, patterns = 2000, 200
 	c := newCollector(t, collector.Options{MaxResources: 10 * resources})
@@ -57,10 +57,10 @@ func TestNewNamesDoNotWaitForAllLimits(t *testing.T) {
 	t.Error("no name was registered before all resources had their limits")
 }
 
-// Regression: one Seal visited all of 50,000 leaves in 175 ms. The registration of a new name waited for most of this
-// time. A Seal now visits a part of the leaves, and the next Seal continues with other leaves. Seal must not return
-// resources that an earlier Seal has retired. If a name is used again during a sweep, Seal must return its resource
-// once.
+// Regression: one Seal visited all leaves. With 50,000 leaves, this took 175 ms, and the registration of a new name
+// waited for most of this time. A Seal now visits a part of the leaves, and the next Seal continues with other leaves.
+// Seal must not return resources that an earlier Seal has retired. If a name is used again during the sweep,
+// Seal must return the resource of the name exactly once.
 func TestASealSweepsItsShare(t *testing.T) {
 	const resources, origins = 3000, 3
 	c, f := clocked(t, collector.Options{MaxMemory: 1 << 30})
@@ -94,8 +94,8 @@ func TestASealSweepsItsShare(t *testing.T) {
 	}
 }
 
-// Regression: if the table was full, a call with a new name waited until a sweep had visited all resources. A call with
-// a new name now does a part of the sweep, and later calls with new names continue the sweep.
+// Regression: if the table was full, the registration of a new name waited until a sweep had visited all resources. The
+// registration now does a part of the sweep, and later registrations of new names continue the sweep.
 func TestANewNameSweepsSomeOfMany(t *testing.T) {
 	const resources = 1000
 	c, f := clocked(t, collector.Options{MaxResources: resources})
@@ -177,8 +177,8 @@ func TestRetiredResourcesAreRemoved(t *testing.T) {
 }
 
 // Random steps set limits, register names, retire names and make calls, first in sequence and then concurrently. Each
-// name must then have the limits that match it. Limits on QPS come first, and otherwise the order is the order in
-// SetLimits.
+// name must then have the limits that match it: first its limits on QPS, then its limits on concurrency. Within each
+// grade, the limits keep the order of SetLimits.
 func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -249,7 +249,7 @@ func TestLimitsOfNamesAgainstOracle(t *testing.T) {
 			}
 			for _, name := range names {
 				if slices.Contains(own, name) || !passed[name] || !slices.ContainsFunc(limits, hasStar) {
-					continue // overflowLimiters has no limiter for this name
+					continue // the name has a resource, or overflowLimiters may have no limiter for it
 				}
 				got := collector.RulesOfName(c, name)
 				if want := naiveLimits(limits, name, false); !slices.Equal(got, want) {
