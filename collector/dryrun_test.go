@@ -209,7 +209,7 @@ func TestDryRunCountsPrioritizedCalls(t *testing.T) {
 }
 
 // If a name has a limit and a dry run, the dry run checks only the calls that the limit admits. If such a call waits
-// for a bucket, the dry run checks the call after the wait. The limit and the dry run do not affect each other.
+// for a bucket, the dry run checks the call after the wait. The dry run does not affect the limit.
 func TestDryRunNextToALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{})
@@ -259,8 +259,8 @@ func TestDryRunNextToALimit(t *testing.T) {
 // Under concurrent calls, a dry run counts exactly the calls over its quota, and each of them once.
 func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 	const goroutines, calls = 16, 2000
-	// Run the calls on 16 threads. If the machine has fewer processors, the operating system can interrupt a call at
-	// any point.
+	// Run the calls on 16 threads, even if the machine has fewer processors. In this case, the operating system
+	// interrupts the threads in turn, and can interrupt a call at any point.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines))
 	each := func(f func(g int)) {
 		var wg sync.WaitGroup
@@ -284,7 +284,7 @@ func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 		})
 		r := c.Resource(map[bool]string{true: "a", false: "others"}[name == "a"])
 		// The limit admits 12000 calls. The dry run on concurrency allows five calls in flight. Five calls stay in
-		// flight, so the dry run would refuse the other 12000 - 5.
+		// flight, so the dry run would refuse all other calls that the limit admits: 12000 - 5.
 		if got := wouldRefuse(r)["concurrency *"]; got != 12000-5 {
 			t.Errorf("%s: five calls stay in flight, and the dry run would refuse %d calls, want 11995", name, got)
 		}
@@ -294,8 +294,9 @@ func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 				exit(pass(c, name, 1, opts...))
 			}
 		})
-		// The five calls in flight use 5 of the quota of 1000. The dry run on QPS would therefore admit 1000 - 5 of the
-		// new calls. The dry run on concurrency would admit all new calls, so its count stays at 12000 - 5.
+		// The five calls in flight use 5 of the quota of 1000. The 12000 - 5 calls that the first dry run on
+		// concurrency would have refused use no quota of dry runs. The dry run on QPS would therefore admit 1000 - 5 of
+		// the new calls. The new dry run on concurrency would admit all new calls, so its count stays at 12000 - 5.
 		got := wouldRefuse(r)
 		if over := int64(goroutines*calls - (1000 - 5)); got["qps *"] != over || got["concurrency *"] != 12000-5 {
 			t.Errorf("%s: %v would be refused, want %d over the quota", name, got, over)
@@ -314,7 +315,8 @@ func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 }
 
 // Like new limits, new dry runs count the passes of the last second and the calls in flight. The counts of removed dry
-// runs stay. A dry run on concurrency does not count the calls in flight that a dry run would have refused.
+// runs stay. When a dry run on concurrency counts the calls in flight, it omits each call that any dry run would have
+// refused.
 func TestDryRunsAreReplaced(t *testing.T) {
 	c, _ := clocked(t, collector.Options{})
 	r := c.Resource("a")
@@ -328,11 +330,12 @@ func TestDryRunsAreReplaced(t *testing.T) {
 		{dry(qps("a", 5), flying("?", 1)), map[string]int64{"qps a": 4}},
 		{append(dry(qps("*", 0)), flying("a", 9)), map[string]int64{"qps a": 4, "qps *": 0}},
 		{nil, map[string]int64{"qps a": 4}},
-		// 12 calls are in flight. Dry runs would have refused 4 of them, and count the other 8. The dry run of 10
-		// therefore admits 10 - 8 = 2 of the three new calls, and counts 1 call as refused.
+		// 12 calls are in flight. Dry runs would have refused 4 of them, and count the other 8. The new dry run allows
+		// 10 calls in flight. It therefore admits 10 - 8 = 2 of the three new calls, and counts 1 call as refused.
 		{dry(flying("a", 10)), map[string]int64{"qps a": 4, "concurrency a": 1}},
-		// 15 calls are in flight. Dry runs would have refused 5 of them, and count the other 10. The dry run of 11
-		// therefore admits 11 - 10 = 1 of the three new calls. It adds 2 refused calls to the 1 counted before.
+		// 15 calls are in flight. Dry runs would have refused 5 of them, and count the other 10. The new dry run allows
+		// 11 calls in flight. It therefore admits 11 - 10 = 1 of the three new calls, and counts 2 calls as refused.
+		// The previous dry run with the same name has counted 1 call, so the count is 3.
 		{dry(flying("a", 11)), map[string]int64{"qps a": 4, "concurrency a": 3}},
 		{[]collector.Limit{flying("a", 19)}, map[string]int64{"qps a": 4, "concurrency a": 3}},
 	} {
@@ -363,15 +366,16 @@ func TestDryRunsAreReplaced(t *testing.T) {
 	}
 }
 
-// A name that has shared the quota of a dry run with other names gets its own quota. The new quota starts with the
-// passes that the shared quota has counted. It does not count the calls that the dry run would have refused.
+// A name first shares the quota of a dry run with other names, and then gets its own quota. The new quota starts with
+// the passes that the shared quota has counted. These passes do not include the calls that the dry run would have
+// refused.
 func TestOwnLimiterKeepsSharedPassesOfADryRun(t *testing.T) {
 	c, f := crowded(t, 1)
 	limit(t, c, dry(qps("*", 5))...)
 	exit(pass(c, "a", 1))
 	f.add(4900 * ms)
-	exit(pass(c, "x", 7)) // a has its own quota; x shares the quota of all other names
-	f.add(200 * ms)       // a is idle after five seconds, so x can get its own quota
+	exit(pass(c, "x", 7)) // "a" has its own quota; "x" uses the quota that all other names share
+	f.add(200 * ms)       // the last pass of "a" was 5.1 s ago, so "a" is idle, and "x" can get its own quota
 	c.Seal()
 	limit(t, c, dry(qps("*", 7))...)
 	exit(pass(c, "x", 9))

@@ -169,10 +169,10 @@ func TestNoWindowHoldsMoreThanItsLimit(t *testing.T) {
 	}
 }
 
-// Some calls are prioritized, and wait for the next bucket. The contexts of some waiting calls end before this bucket
-// begins. No second that begins at a bucket's start holds more passes than the limit. If the limit is strict, no other
-// second holds more passes either. In the synctest bubble, time passes only while all goroutines wait, so the time of
-// each call is exact.
+// Some calls are prioritized, and some of these calls wait for a later bucket. The contexts of some waiting calls end
+// before this bucket begins. No second that begins at a bucket's start holds more passes than the limit. If the limit
+// is strict, no other second holds more passes either. In the synctest bubble, the clock advances only while all
+// goroutines wait, so the time of each call is exact.
 func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 	for _, tc := range []struct {
 		buckets int
@@ -228,9 +228,9 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				slices.Sort(passes)
 				length := time.Second / time.Duration(tc.buckets)
-				// A strict limit applies to every second. One of the seconds that begin with a pass holds the most
-				// passes, so check these seconds. Other limits apply only to seconds that begin at a bucket's start.
-				// Check the seconds that begin with the bucket of a pass.
+				// A strict limit applies to every second. Check only the seconds that begin with a pass, because one of
+				// them holds the most passes. A limit that is not strict applies only to seconds that begin at a
+				// bucket's start. For such a limit, check each second whose first bucket contains a pass.
 				for i, at := range passes {
 					from := at.Truncate(length)
 					if tc.strict {
@@ -287,7 +287,8 @@ func TestNoWindowHoldsMoreThanItsLimitWithPriorities(t *testing.T) {
 	}
 }
 
-// The calls in flight never exceed a limit on concurrency.
+// The number of calls in flight never exceeds a limit on concurrency. This holds for the limit on all calls, and for
+// the limit on the calls of one origin.
 func TestConcurrencyLimit(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	limit(t, c, collector.Limit{Resource: "a", Grade: collector.Concurrency, Count: 5},
@@ -586,7 +587,8 @@ func TestCancelledCallReturnsItsPass(t *testing.T) {
 	})
 }
 
-// A prioritized call waits for half a second at most. If the next bucket begins later, the call is refused immediately.
+// A prioritized call waits for half a second at most. If the next bucket begins more than half a second after the
+// arrival of the call, the call is refused on arrival.
 func TestWaitIsHalfASecondAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCollector(t, collector.Options{Windows: node.Options{SampleCount: 1}})
