@@ -27,26 +27,26 @@
 //
 // If a handler panics before it writes a status, the request has no code: net/http closes the connection, and the
 // client gets no response. If the handler panics after it has written a status, the request has this status. The client
-// may not get this status, because net/http holds back a short response that was not flushed. For middleware that
-// recovers panics and sends a status, use [Recovered].
+// may not get this status, because net/http holds back a short response that was not flushed. If outer middleware
+// recovers the panic and sends a status, use [Recovered] to count the request with this status.
 //
 // If the client hangs up before the response begins, the status is [StatusClientClosedRequest], 499 as in the log of
 // nginx. The status that the handler writes afterwards is ignored. If the response has begun before the client hangs
 // up, the request keeps the status of the response. A response begins with the first status, byte or flush of the
-// handler. There is one exception: on HTTP/1, the response to a request with a body begins when net/http sends the
-// header of the response. net/http delays the header until two kilobytes are written, until a flush, or until the
-// handler returns.
+// handler. Only the response to an HTTP/1 request with a body begins later, when net/http sends the header of the
+// response. net/http delays the header until two kilobytes are written, until a flush, or until the handler returns.
 //
-// httpstat recognizes that the client has hung up by the context of the request: net/http then cancels the context
-// without a cause. A service may cancel the contexts of its requests itself, for example the BaseContext of its server
-// at shutdown. The service should then pass a cause (context.WithCancelCause). Otherwise httpstat counts these requests
-// as if their clients had hung up.
+// When the client hangs up, net/http cancels the context of the request without a cause. From this, httpstat recognizes
+// that the client has hung up. A service may cancel the contexts of its requests itself, for example the BaseContext of
+// its server at shutdown. The service should then pass a cause (context.WithCancelCause). Otherwise httpstat counts
+// these requests as if their clients had hung up.
 //
 // The response to a gRPC call has HTTP status 200, and the gRPC code in the field grpc-status of its trailers or its
-// header. A POST request is a gRPC call if its content type begins with application/grpc. A gRPC call is counted with
-// the gRPC code if the response has one. The documentation of package grpcstat lists the codes that are exceptions. A
-// status for which [Exception] reports an exception makes a gRPC call an exception, too. gRPC-Web sends the trailers in
-// the body, so only a code in the header is visible.
+// header. A POST request is a gRPC call if its content type begins with application/grpc. If the recorded status is 200
+// and the response has a gRPC code, the call is counted with the gRPC code. Otherwise it is counted with the status.
+// The documentation of package grpcstat lists the codes that are exceptions. A gRPC call is also an exception if
+// [Exception] selects its HTTP status. gRPC-Web sends the trailers in the body, so only a code in the header is
+// visible.
 //
 // A status of 500 or more is an exception, for handlers and for [Transport], unless [Exception] changes this. A panic
 // of a handler is an exception, too, and propagates. The panic http.ErrAbortHandler, with which a handler aborts the
@@ -74,13 +74,13 @@
 //
 // # Caveats
 //
-// A request that passes two handlers of this package is one inbound call, but counts for the resources of both
-// handlers. The resource of the inner handler is nested below the resource of the outer handler. A sum over resources
-// therefore contains the request twice.
+// If a request goes through two handlers of this package, one inside the other, it counts as a call of the resources of
+// both handlers, but as only one inbound call. The resource of the inner handler is nested below the resource of the
+// outer handler. A sum over resources therefore contains the request twice.
 //
 // The recorded status is the status that the handler wrote. If outer middleware replaces the response, as
 // http.TimeoutHandler does, httpstat does not see the status of the replacement. Install such middleware inside the
-// handlers of this package.
+// handlers of this package. httpstat then sees the response that the middleware sends.
 //
 // # The handler's request and writer
 //
@@ -95,6 +95,7 @@
 // http.ResponseController calls, and the method Unwrap. If outer middleware has wrapped the ResponseWriter, further
 // methods of that wrapper are only accessible through Unwrap.
 //
-// The handler of an HTTP/1 request with a body gets the ResponseWriter of net/http itself, because http.MaxBytesReader
-// can close the connection only through it.
+// There is one case without a wrapper: if the original ResponseWriter is the HTTP/1 writer of net/http itself, and the
+// request has a body, the handler gets the original ResponseWriter. http.MaxBytesReader can close the connection only
+// through this writer.
 package httpstat

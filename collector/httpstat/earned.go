@@ -14,23 +14,23 @@ import (
 	"github.com/windowstat/windowstat/internal/fairshare"
 )
 
-// earnedNames holds the earned names. A name is earned as soon as a request with this name succeeds. An earned name is
-// in use, or only remembered:
+// earnedNames holds the earned names. A request that succeeds earns its name, unless too many names are in use. An
+// earned name is in use, or only remembered:
 //
 //	          first success                 no call for inUseSeconds
 //	unearned ---------------> earned, in use <----------------------> earned, remembered ---> evicted
 //	                                                 next call                (longest idle first)
 //
-// A name in use is never evicted, because the Collector keeps the resource of the name for the same time. Each name in
-// use belongs to a host. A host that has its share of the names in use gets no further name. Remembered names belong to
-// no host. If there are too many names, the longest-idle remembered names are evicted.
+// A name in use is never evicted, because the Collector also keeps the resource of a name for inUseSeconds after the
+// last call. Each name in use belongs to a host. A host that has its share of the names in use gets no further name in
+// use. Remembered names belong to no host. If there are too many names, the longest-idle remembered names are evicted.
 type earnedNames struct {
 	maxInUse   int
 	byName     map[string]*earnedName
 	inUse      int
 	byHost     map[string]*host
-	nextExpiry int64 // Unix time of the next scan by expire
-	refused    int64 // successful calls whose name was not earned
+	nextExpiry int64 // earliest Unix time of the next scan by expire
+	refused    int64 // successful calls that earned no name, because the table or the share of their host was full
 
 	evictions int // number of calls of evict; each invalidates every NameCache
 }
@@ -41,7 +41,7 @@ type earnedName struct {
 	owner *host // host to which the name belongs; nil if the name is not in use
 }
 
-// host is the address of a client, with the number of names in use that belong to the client.
+// host is the owner of names in use: a client, or all clients in an IPv6 /64. names is the number of these names.
 type host struct {
 	address string
 	names   int
@@ -65,10 +65,10 @@ func newEarnedNames(maxInUse int) *earnedNames {
 	return &earnedNames{maxInUse: maxInUse, byName: map[string]*earnedName{}, byHost: map[string]*host{}}
 }
 
-// lookup returns the name in b in the form of [collector.CleanName]. It also returns the entry of this name in byName,
-// or nil if the name is not earned. b is a name that pathTree.name has made. plain is the name before the path tree
-// replaced values by "*". The parameter plain avoids an allocation: if b equals plain, lookup returns plain instead of
-// a copy of b.
+// lookup cleans the name in b with [collector.CleanName] and returns it. It also returns the entry of the clean name in
+// byName, or nil if this name is not earned. b is a name that pathTree.name has made. plain is the same name before the
+// path tree replaced values by "*". The parameter plain avoids an allocation: if b equals plain, lookup uses plain
+// instead of a copy of b.
 func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName) {
 	if x = e.byName[string(b)]; x != nil {
 		return x.Name, x
@@ -80,9 +80,9 @@ func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName
 	return name, e.byName[name]
 }
 
-// use records a call of the earned name x by client at the time now, and returns the status of the name. x is nil for a
-// name that is not earned. If x is only remembered, use puts x in use again. If no more names can be in use, or the
-// host of client has its share of them, use returns Unearned.
+// use records the time now as the last call of the earned name x, and returns Earned. If x is not in use, use first
+// puts it in use for the host of client. If activate refuses this, use returns Unearned and records nothing. x is nil
+// for a name that is not earned; use then returns Unearned.
 func (e *earnedNames) use(x *earnedName, client string, now int64) NameStatus {
 	if x == nil {
 		return Unearned
@@ -97,8 +97,8 @@ func (e *earnedNames) use(x *earnedName, client string, now int64) NameStatus {
 	return Earned
 }
 
-// earn adds a name after its first successful call. If no more names can be in use, or the host of client has its share
-// of them, earn adds 1 to refused instead.
+// earn makes name an earned name in use, after a successful call by client. If activate refuses this, earn adds 1 to
+// refused instead. If the maximum number of earned names is reached, earn first evicts remembered names.
 func (e *earnedNames) earn(name, client string, now int64) {
 	x := &earnedName{savedName: savedName{Name: strings.Clone(name), Calls: 1, Last: now}}
 	if !e.activate(x, client, now) {
@@ -111,8 +111,8 @@ func (e *earnedNames) earn(name, client string, now int64) {
 	e.byName[x.Name] = x
 }
 
-// activate puts the name x in use, for the host of client. It returns false if the host may not have one more name in
-// use.
+// activate puts the name x in use, for the host of client. It returns false if mayActivate does not allow this host
+// another name in use.
 func (e *earnedNames) activate(x *earnedName, client string, now int64) bool {
 	address := clientip.OfAddress(client)
 	// expire scans all names, so call it only if the host would be refused without it.
@@ -165,8 +165,8 @@ func (e *earnedNames) expire(now int64) {
 
 func (x *earnedName) isIdle(now int64) bool { return now-x.Last > inUseSeconds }
 
-// evict removes maxInUse remembered names, a tenth of all names: the longest-idle names, and among equally idle names
-// those with the fewest calls.
+// evict removes maxInUse remembered names, a tenth of all earned names. It removes the longest-idle names, and among
+// equally idle names the names with the fewest calls.
 func (e *earnedNames) evict() {
 	var idle []*earnedName
 	for _, x := range e.byName {
@@ -178,7 +178,7 @@ func (e *earnedNames) evict() {
 		return cmp.Or(cmp.Compare(a.Last, b.Last), cmp.Compare(a.Calls, b.Calls), cmp.Compare(a.Name, b.Name))
 	})
 	e.evictions++
-	for _, x := range idle[:e.maxInUse] { // at most a tenth of the names is in use; the slice idle has all others
+	for _, x := range idle[:e.maxInUse] { // in range: of 10*maxInUse earned names, at most maxInUse are in use
 		delete(e.byName, x.Name)
 	}
 }
@@ -190,7 +190,7 @@ func (e *earnedNames) halve() {
 	}
 }
 
-// Save writes the earned names to the file path, for [Names.Load]. After a crash, the file has either the old or the
+// Save writes the earned names to the file at path, for [Names.Load]. After a crash, the file has either the old or the
 // new content.
 func (n *Names) Save(path string) error {
 	n.saveMu.Lock()
@@ -204,9 +204,9 @@ func (n *Names) Save(path string) error {
 	return atomicfile.Replace(path, list)
 }
 
-// Load reads the names that Save has written to the file path. These names are then earned, but not in use until their
-// next call. A missing file is not an error. If Load cannot read the file, it renames the file and returns an error
-// with the new file name. The Names stays usable, but the names in the file must be earned again.
+// Load reads the names that Save has written to the file at path. These names are then earned, but not in use until
+// their next call. A missing file is not an error. If Load cannot read the file, it renames the file and returns an
+// error with the new file name. The Names stays usable, but the names in the file must be earned again.
 func (n *Names) Load(path string) error {
 	list, err := atomicfile.Load[[]savedName](path, nil)
 	if err != nil {
@@ -215,7 +215,7 @@ func (n *Names) Load(path string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.opts.Now().Unix()
-	// Sort by calls, so that the most called values get the slots of the path tree first.
+	// Add the names with the most calls first, so that their values get the slots of the path tree.
 	slices.SortStableFunc(list, func(a, b savedName) int { return cmp.Compare(b.Calls, a.Calls) })
 	for _, x := range list {
 		name := collector.CleanName(x.Name)

@@ -26,9 +26,9 @@ func isGRPC(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
 }
 
-// grpcStatus returns the gRPC code in fields, the header or the trailers of a response. ok is false if there is no
-// code. The map that a handler gets from ResponseWriter.Header also has the trailers, whose names may begin with
-// http.TrailerPrefix.
+// grpcStatus returns the gRPC code of a response. The parameter fields is the header or the trailers of the response.
+// ok is false if fields has no code. The map that a handler gets from ResponseWriter.Header also has the trailers.
+// Their names may begin with http.TrailerPrefix.
 func grpcStatus(fields http.Header) (code uint32, ok bool) {
 	for name, values := range fields {
 		if len(values) > 0 && strings.EqualFold(strings.TrimPrefix(name, http.TrailerPrefix), "Grpc-Status") {
@@ -42,9 +42,10 @@ func grpcStatus(fields http.Header) (code uint32, ok bool) {
 	return 0, false
 }
 
-// grpcFailure returns the error of a call with a gRPC code, or nil if the code is no exception. client is true for a
-// call that this process makes, and false for a call that it serves. The rule is the same as in package grpcstat: codes
-// that blame the caller are no exceptions, and ResourceExhausted is an exception for a client, but not for a server.
+// grpcFailure returns the error of a call with a gRPC code, or nil if the code is not an exception. client is true for
+// a call that this process makes, and false for a call that it serves. The rule is the same as in package grpcstat: a
+// code that only describes the request, the data or the caller is not an exception. ResourceExhausted is an exception
+// for a client, but not for a server.
 func grpcFailure(code uint32, client bool) error {
 	switch collector.GRPCCode(code).String() {
 	case "OK", "Canceled", "InvalidArgument", "NotFound", "AlreadyExists", "PermissionDenied", "FailedPrecondition",

@@ -20,24 +20,25 @@ type StatusError int
 func (e StatusError) Error() string { return fmt.Sprintf("httpstat: status %d", int(e)) }
 
 // Mux counts the requests to mux under the pattern that they match, such as "GET /users/{id}". The handler of a pattern
-// can be another ServeMux. Mux then uses the inner pattern, with the prefix of [StripPrefix] in front. If the inner
-// ServeMux is wrapped by Mux, too, both handlers that Mux has returned count the request: in the call tree, the inner
-// resource is below the outer resource, and the request is one inbound call.
+// can be another ServeMux. Mux then uses the inner pattern, with the prefix of [StripPrefix] in front. The handler of a
+// pattern can also be a handler that Mux has returned. Both handlers then count the request: in the call tree, the
+// inner resource is below the outer resource, and the request is one inbound call.
 //
 // Mux routes each request twice, because it needs the pattern before the handler runs. A nil Collector counts nothing.
 func Mux(c *collector.Collector, mux *http.ServeMux, opts ...Option) http.Handler {
 	return Handler(c, func(r *http.Request) string { return pattern(mux, r) }, mux, opts...)
 }
 
-// Route counts all requests to next as calls of one resource. A nil Collector counts nothing.
+// Route counts all requests to the handler next as calls of one resource. A nil Collector counts nothing.
 func Route(c *collector.Collector, resource string, next http.Handler, opts ...Option) http.Handler {
 	return Handler(c, func(*http.Request) string { return resource }, next, opts...)
 }
 
-// Handler counts the requests to next. The function name returns the resource of a request, or an empty name for
-// [Unmatched]. The function name runs before next, so it cannot use data that next sets. Calls that next makes with the
-// context of the request are nested below the request. If a limit refuses a request, next does not run, and the
-// response is 429 with Retry-After; see [Refused]. A nil Collector counts nothing.
+// Handler counts the requests to the handler next. The parameter name is a function that returns the resource of a
+// request, or an empty string for [Unmatched]. Handler calls this function before next, so the function cannot use data
+// that next sets. Calls that next makes with the context of the request are nested below the request. If a limit
+// refuses a request, next does not run, and the response is 429 with Retry-After; see [Refused]. A nil Collector counts
+// nothing.
 func Handler(c *collector.Collector, name func(*http.Request) string, next http.Handler, opts ...Option) http.Handler {
 	if c == nil {
 		return next
@@ -71,9 +72,10 @@ func New(c *collector.Collector, opts ...Option) *Middleware {
 	}
 }
 
-// Serve counts a request as a call of resource ([Unmatched] if empty), and calls next once. If a limit refuses the
-// request, Serve does not call next: it sends the response itself and returns false. In all other respects Serve counts
-// a request as [Handler] does. A framework that delays the status must call WriteHeader before next returns.
+// Serve counts a request as a call of the given resource, or of [Unmatched] if resource is empty, and calls next. If a
+// limit refuses the request, Serve sends the response itself instead of calling next, and returns false. In all other
+// respects Serve counts a request as [Handler] does. A framework that delays the status must call WriteHeader before
+// next returns.
 func (m *Middleware) Serve(w http.ResponseWriter, r *http.Request, resource string, next http.Handler) (passed bool) {
 	return m.ServeInner(w, w, r, resource, next)
 }
@@ -98,12 +100,12 @@ func (m *Middleware) ServeInner(
 //  1. Options: trace, origin and Names.decide call functions that the user has set. If such a function panics,
 //     nothing is counted.
 //  2. Enter: the Collector checks limits, and counts a pass. A refused request ends here, with the handler of Refused.
-//  3. Wrap: record wraps inner to record the status, and lend copies the request.
+//  3. Wrap: record returns the ResponseWriter for next, and lend copies the request.
 //  4. Handle: handle runs the handler next, and ends the call even if next panics.
 //  5. Learn: Names.Learn records the status, but only if next has returned.
 //
-// The response to a refused request goes to w. The response of next goes to inner, through the wrapper that records the
-// status.
+// The response to a refused request goes to w. The response of next goes to inner, usually through a wrapper that
+// records the status; see record.
 func (m *Middleware) serve(
 	w, inner http.ResponseWriter, r *http.Request, resource string, next http.Handler,
 ) (passed bool) {
@@ -147,7 +149,8 @@ func (m *Middleware) serve(
 }
 
 // record returns the ResponseWriter rw for the handler of r, and the writer w that records the status of the response.
-// rw writes to target. The handler of an HTTP/1 request with a body gets net/http's own writer, see [serverFields].
+// Usually rw contains w, and writes to target. If target is the HTTP/1 writer of net/http and r has a body, rw is
+// target itself; see [serverFields].
 func record(target http.ResponseWriter, r *http.Request) (w *writer, rw http.ResponseWriter) {
 	if r.Body != nil && r.Body != http.NoBody {
 		if fieldsOf(target) != nil {

@@ -58,10 +58,11 @@ func abilitiesOf(w http.ResponseWriter) int {
 	return has
 }
 
-// wrap returns the ResponseWriter rw, which writes to target and records the response. rw has the same optional
-// interfaces as target, because handlers may behave differently if an interface is missing or added. Each combination
-// of interfaces needs its own struct type, which gets its methods from its embedded fields. The first field is the
-// writer w, and all other fields point to w. A single allocation therefore contains both w and rw.
+// wrap returns the ResponseWriter rw, which records the response and writes it to w.target. The caller must set
+// w.target to target. rw has the same optional interfaces as target, because handlers may behave differently if an
+// interface is missing or added. Each combination of interfaces needs its own struct type, which gets its methods from
+// its embedded fields. The first field is the writer w, and all other fields point to w. A single allocation therefore
+// contains both w and rw.
 func wrap(target http.ResponseWriter) (w *writer, rw http.ResponseWriter) {
 	switch abilitiesOf(target) {
 	case flushes:

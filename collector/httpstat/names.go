@@ -39,13 +39,14 @@ type NamesOptions struct {
 	Now func() time.Time
 }
 
-// NameStatus says whether a name may have a resource, see [Names].
+// NameStatus is the status of a name: it shows whether the name may have a resource, see [Names].
 type NameStatus uint8
 
 const (
-	// Unearned means that no call of the name has succeeded yet. Calls of the name are counted as [Unmatched].
+	// Unearned means that the name may not have a resource. Usually no call of the name has succeeded yet. The name is
+	// also Unearned if no more names can be in use, see [Names]. Calls of the name are counted as [Unmatched].
 	Unearned NameStatus = iota
-	// Earned means that a call of the name has succeeded.
+	// Earned means that a call of the name has succeeded, and that the name is in use.
 	Earned
 	// Given means that the name comes from code or configuration, not from a request.
 	Given
@@ -72,8 +73,8 @@ const (
 // eight. A single host therefore gets at most half of MaxNames names, or eight if that is more.
 //
 // Create a Names with [NewNames]. It is safe for concurrent use. Decisions depend only on the calls, their order and
-// the time. The memory is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision takes a lock,
-// and less than a microsecond.
+// the time. The memory is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision holds a lock
+// for less than a microsecond.
 type Names struct {
 	// The steps of a call, for example of GET /users/4711:
 	//
@@ -123,10 +124,10 @@ func NewNames(o NamesOptions) (*Names, error) {
 	return n, nil
 }
 
-// Name returns the name under which a call is counted and limited, and the status s of this name. The plain name is the
-// name that [PathName] makes: a method and a path. The client is an address with or without a port, or empty if
-// unknown. If the status is Unearned, the limits of the returned name apply to the call. The call itself is counted as
-// [Unmatched], unless the Collector has a resource of the returned name; see [collector.FallbackResource].
+// Name returns the name that limits check for a call, and the status s of this name. The plain name is the name that
+// [PathName] makes: a method and a path. The client is an address with or without a port, or empty if unknown. If s is
+// Given or Earned, the call is counted under the returned name. If s is Unearned, the call is counted as [Unmatched],
+// unless the Collector has a resource of the returned name; see [collector.FallbackResource].
 func (n *Names) Name(plain, client string) (name string, s NameStatus) {
 	if n.given[plain] {
 		return plain, Given
@@ -168,10 +169,10 @@ type NameCache struct {
 	changes int         // value of Names.changes when name and nodes were found
 }
 
-// Observe combines Name and Learn for a call that has ended, such as a call in a log. It stores the result in cache,
-// unless cache is nil. Later calls of Observe with the same plain name and cache take a tenth of the time. The cache
-// becomes invalid when Name may return another name for any plain name. The next call of Observe then fills the cache
-// again.
+// Observe combines Name and Learn for a call that has ended, such as a call in a log. If the call succeeded and its
+// name was already earned, Observe stores the name in cache, unless cache is nil. Later successful calls with the same
+// plain name and cache take a tenth of the time. All caches of n become invalid when values get or lose their own names
+// in paths, or when names are evicted. The next call of Observe then fills the cache again.
 func (n *Names) Observe(plain, client string, status int, cache *NameCache) (name string, s NameStatus) {
 	if !Success(status) {
 		return n.Name(plain, client)
@@ -201,11 +202,12 @@ func (n *Names) Observe(plain, client string, status int, cache *NameCache) (nam
 	return name, s
 }
 
-// changes returns a number that increases whenever Name may return another name for some plain name.
+// changes returns a number that increases with each change of the path tree and each eviction of names. Such a change
+// may change the names that Name returns.
 func (n *Names) changes() int { return n.paths.changes + n.earned.evictions }
 
 // earn counts a successful call of a name by client. x is the entry of the name in earnedNames. If x is nil, the name
-// is not earned yet, and earn adds it.
+// is not earned yet, and earn tries to add it.
 func (n *Names) earn(x *earnedName, name, client string) {
 	if n.paths.seen == 0 { // learn has just halved the counts of the tree
 		n.earned.halve()
@@ -222,8 +224,9 @@ func (n *Names) earn(x *earnedName, name, client string) {
 const pathSize = 128
 
 // decide returns the name of a request and the options of its call. It also returns a function that records the status
-// of the response, or nil if the name is given. plain is the name that the function name of [Handler] has returned for
-// r. If the call would bypass a limit because Names replaces values of plain by "*", the call keeps the name plain.
+// of the response, or nil if the name is given. plain is the name of r before Names replaces values by "*". If a limit
+// matches plain, but not the name with "*", the call keeps the name plain with the status Unearned, so it cannot bypass
+// the limit.
 func (n *Names) decide(
 	c *collector.Collector, plain string, r *http.Request, opts []collector.CallOption,
 ) (string, []collector.CallOption, func(int)) {

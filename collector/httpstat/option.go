@@ -15,13 +15,13 @@ import (
 // panics, the request is counted as an exception.
 type Option func(*settings)
 
-// settings holds the values of the options. A field of a function type is nil if its option is not set.
+// settings holds the values of the options. origin and trace are nil if their options are not set.
 type settings struct {
 	origin    func(*http.Request) string
 	entrance  string
 	refused   http.Handler
 	trace     func(*http.Request) string
-	recovered int // status of a request whose handler panicked; 0 means no code
+	recovered int // status of a request whose handler panicked before it wrote a status; 0 means no code
 	exception func(status int) bool
 	skip      []func(*http.Request) bool
 	names     *Names
@@ -37,10 +37,12 @@ func apply(opts []Option) *settings {
 }
 
 // Exception sets the function that selects the statuses that are exceptions. Without the option, or if the function is
-// nil, statuses of 500 and more are exceptions. The function gets the status with which the request is counted. A
-// request whose handler panics, and a call of [Transport] that ends with an error, are exceptions whatever the function
-// returns. [collector.Options].Exception decides last: it receives a [StatusError] for a status for which the function
-// returned true, and can decide that the call is no exception.
+// nil, statuses of 500 and more are exceptions. The function gets the HTTP status with which the request is counted. If
+// the function selects the status, [collector.Options].Exception gets a [StatusError], and can decide that the call is
+// not an exception.
+//
+// The function cannot prevent two kinds of exceptions: a request whose handler panics is always an exception, and
+// [collector.Options].Exception alone decides about the errors of a call of [Transport].
 func Exception(is func(status int) bool) Option {
 	if is == nil {
 		is = serverError
@@ -85,7 +87,7 @@ func OriginHeader(name string) Option {
 
 // Earn makes n decide which names become resources: a name must be earned, see [Names]. Use it if the name function
 // makes names from requests, as the function of [PathName] does. Calls of unearned names are counted as [Unmatched],
-// but limits apply to their own name. Earn is not useful with [Mux] and [Route], whose names come from code.
+// but the limits of their own names apply. Earn is not useful with [Mux] and [Route], whose names come from code.
 func Earn(n *Names) Option { return func(s *settings) { s.names = n } }
 
 // Entrance sets the entrance of the requests; the default is [DefaultEntrance]. A service with several listeners, such
@@ -102,10 +104,9 @@ func Refused(h http.Handler) Option {
 }
 
 // Recovered sets the status of requests whose handler panicked before it wrote a status. Without the option, or with 0,
-// such requests have no code. Use the option inside other middleware that recovers panics and sends a status, such as
-// the 500 of most frameworks. The option does not apply to the panic http.ErrAbortHandler, because such middleware does
-// not recover it. With the option, this package recovers a panic to get its value, and then panics again with the same
-// value.
+// such requests have no code. Use the option if outer middleware recovers panics and sends a status: most frameworks
+// send 500. The option does not apply to the panic http.ErrAbortHandler, because such middleware does not recover it.
+// With the option, this package recovers a panic to get its value, and then panics again with the same value.
 func Recovered(status int) Option { return func(s *settings) { s.recovered = status } }
 
 // Trace sets a function that returns the trace ID of a request, or an empty string. While the request runs,

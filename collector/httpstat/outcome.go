@@ -50,8 +50,8 @@ func (m *Middleware) handle(
 //	called runtime.Goexit       the written status           none                          ErrPanicked
 //	panicked in another way     the written status           of the option Recovered       ErrPanicked
 //
-// To abort is to panic with http.ErrAbortHandler. In the first two rows the status is 499 if the response is late: the
-// client had hung up before the response began.
+// A handler aborts if it panics with http.ErrAbortHandler. In the first two rows the status is 499 if the response is
+// late: the client had hung up before the response began.
 func (m *Middleware) settle(w *writer, returned bool, reason any, err *error, code *collector.Code) {
 	if w.own {
 		w.read()
@@ -82,6 +82,6 @@ func (m *Middleware) settle(w *writer, returned bool, reason any, err *error, co
 			}
 		}
 	}
-	*err = collector.ErrPanicked // replaced when failure returns
+	*err = collector.ErrPanicked // *err keeps this value if the function of the option Exception panics
 	*err = m.failure(int(w.status))
 }

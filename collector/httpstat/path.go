@@ -78,7 +78,7 @@ func appendPath[T ~string | ~[]byte](buf []byte, p T, depth int) []byte {
 			return appendPath(buf[:begin], path.Clean("/"+string(p)), depth)
 		}
 		if free--; free < 0 {
-			continue // a later ".." may remove a segment
+			continue // no break, because a later ".." may remove a segment
 		}
 		buf = append(buf, '/')
 		at := len(buf)

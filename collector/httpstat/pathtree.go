@@ -19,10 +19,10 @@ import (
 //	    │   └── *              wildcard: every other value, such as /users/:id/avatar
 //	    └── search             tracked, 20
 //
-// In this tree the name of the path /users/:id/avatar is /users/:id/*. The sketch, an approximate counter for many
-// values, counts the calls of this path under the full path. The value avatar replaces profile once avatar has more
-// than twice the calls of profile (see tryPromote). All counts are halved periodically, so a value that was busy long
-// ago eventually loses its slot.
+// In this tree the name of the path /users/:id/avatar is /users/:id/*. The calls of this path are counted in the
+// sketch, an approximate counter for many values. The key in the sketch is the full path, /users/:id/avatar. The value
+// avatar replaces profile once avatar has more than twice the calls of profile (see tryPromote). All counts are halved
+// periodically, so a value that was busy long ago eventually loses its slot.
 //
 // The memory is bounded, whatever requests clients send. Nodes are created only when a value becomes tracked: one node
 // for the value, and one node for each wildcard above the value if the wildcard has no node yet. At most maxParents
@@ -35,13 +35,13 @@ import (
 type pathTree struct {
 	maxValues int // tracked values below one node
 	root      pathNode
-	parents   int // nodes with tracked values below them, at most maxParents
+	parents   int // nodes with tracked values directly below them, at most maxParents
 	sketch    sketch
 	seen      int    // successful calls since all counts were halved
 	order     uint64 // number of values that became tracked so far
 
 	changes int         // incremented by each change of the tree; invalidates every NameCache
-	path    []*pathNode // nodes that the last call of learn incremented; empty if a value had no node
+	path    []*pathNode // nodes that the last call of learn incremented; empty if a value in its path had no node
 }
 
 // pathNode is one segment of a path, with the segments that follow it.
@@ -68,7 +68,7 @@ func newPathTree(maxValues int) *pathTree { return &pathTree{maxValues: maxValue
 // isWildcard reports whether a segment represents many values.
 func isWildcard(s string) bool { return s == "*" || s == ":id" }
 
-// child returns the node of the next segment, or nil. x may be nil.
+// child returns the node of segment below x, or nil if there is no such node. x may be nil.
 func (x *pathNode) child(segment string) *pathNode {
 	if x == nil {
 		return nil
@@ -76,7 +76,7 @@ func (x *pathNode) child(segment string) *pathNode {
 	return x.next[segment]
 }
 
-// name appends the name plain to b, and replaces some values by "*": below a full node, "*" replaces each value that is
+// name appends the plain name to b, and replaces some values by "*": below a full node, "*" replaces each value that is
 // not tracked. Below a node with a free slot, name keeps such a value, because the next successful call of the value
 // makes it tracked.
 func (p *pathTree) name(b []byte, plain string) []byte {
@@ -173,10 +173,11 @@ func (p *pathTree) learnAgain(nodes []*pathNode) bool {
 	return true
 }
 
-// tryPromote counts a call of a value that is not tracked below node, and decides whether to track the value. path is
-// the path up to and including the value. The value should be tracked if a slot is free, or if the value has enough
-// calls to replace the tracked value with the fewest calls. tryPromote then returns the calls of the value. Otherwise
-// it returns 0.
+// tryPromote decides whether to track a value after a successful call. The value is not tracked yet. path is the path
+// up to and including the value, and node is the parent of the value. If node has a free slot, tryPromote returns 1,
+// the number of calls of a new value. If node is full and has tracked values, tryPromote counts the call in the sketch.
+// If the value then has enough calls to replace the tracked value with the fewest calls, tryPromote returns the calls
+// of the value. In all other cases it returns 0, and the value stays untracked.
 func (p *pathTree) tryPromote(node *pathNode, path []byte) (calls uint32) {
 	if !p.full(node) {
 		return 1
@@ -184,8 +185,8 @@ func (p *pathTree) tryPromote(node *pathNode, path []byte) (calls uint32) {
 	if node.hasNoTracked() { // no value to replace: the tree has maxParents parents
 		return 0
 	}
-	// Most values have few calls here. The check with minCalls rejects such a value without a scan of the tracked
-	// values.
+	// Most values that are not tracked have few calls. The check with minCalls rejects such a value without a scan of
+	// the tracked values.
 	calls = p.sketch.count(path)
 	if calls < 2*node.minCalls+promoteMargin {
 		return 0

@@ -60,7 +60,7 @@ func (x *stripped) strip(r *http.Request) *http.Request {
 // joinPatterns returns the full pattern of a route in an inner ServeMux. inner is the pattern of this route. outer is
 // the pattern of the outer ServeMux whose handler is the inner ServeMux. prefix is the prefix that the outer route
 // strips. The result has the method and the host of inner. If inner has no method or no host, the result has the method
-// or the host of outer.
+// or the host of outer. If inner is empty, because no route of the inner ServeMux matches, the result is empty, too.
 //
 //	outer          prefix   inner              result
 //	/api/          /api     GET /users/{id}    GET /api/users/{id}

@@ -28,8 +28,9 @@ func (w *writer) lend(r *http.Request, inner context.Context) {
 	w.request = *r.WithContext(inner)
 }
 
-// giveBack makes the original request r equal to the copy that the handler got, except for the context. If the handler
-// has set no field, giveBack writes nothing, because goroutines of outer middleware may read r.
+// giveBack copies the fields of the handler's request to the original request r, after the handler has returned or
+// panicked. r keeps its context, unless the handler has assigned another request to its request. If all fields that
+// handlers usually set are unchanged, giveBack writes nothing, because goroutines of outer middleware may read r.
 func (w *writer) giveBack(r *http.Request) {
 	h := &w.request
 	ctx := r.Context()

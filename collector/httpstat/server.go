@@ -25,7 +25,7 @@ import (
 // this package fails.
 type serverFields struct {
 	of                     reflect.Type // *http.response
-	status, buffer, header []int        // indexes of fields
+	status, buffer, header []int        // for reflect.Value.FieldByIndex
 }
 
 // knownFields caches the fields of *http.response. It is nil until fieldsOf gets a writer of this type.
@@ -75,7 +75,7 @@ func findFields(t reflect.Type) *serverFields {
 
 // read records the status from net/http's own writer, after the handler has returned. read cannot know whether the
 // client hung up before or after the response began. If the client has hung up, and net/http has not written the
-// header, the client has seen nothing of the response. The response then counts as late.
+// header, the client has received no part of the response. read then sets late.
 func (w *writer) read() {
 	v, f := reflect.ValueOf(w.target).Elem(), knownFields.Load()
 	w.status = int32(v.FieldByIndex(f.status).Int())

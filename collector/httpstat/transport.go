@@ -10,18 +10,19 @@ import (
 )
 
 // Transport returns an http.RoundTripper that counts the requests that next sends: the calls to other services. If next
-// is nil, it is http.DefaultTransport. The function name returns the resource of a request. If name is nil, the
-// resource is the method and the host, such as "GET api.example.com". The calls are [collector.Outbound]. They are
-// nested below the call in the context of the request.
+// is nil, it is http.DefaultTransport. The parameter name is a function that returns the resource of a request. If name
+// is nil, the resource is the method and the host, such as "GET api.example.com". The calls are [collector.Outbound].
+// They are nested below the call in the context of the request.
 //
-// A call ends when its response is read to the end or closed, or when next returns an error. If the response is never
-// closed, the call stays in flight. (net/http also cannot reuse the connection.) A call that a limit refuses is not
-// sent: its error wraps [collector.ErrBlocked]. A nil Collector counts nothing.
+// A call ends when its response is read to the end or closed, or when next returns an error. If the response has status
+// 101 or no body, the call ends when next returns. If the response has a body and is never closed, the call stays in
+// flight. (net/http also cannot reuse the connection.) A call that a limit refuses is not sent: its error wraps
+// [collector.ErrBlocked]. A nil Collector counts nothing.
 //
 // A call is counted with the status of the response. A gRPC response that was read to the end is counted with its gRPC
 // code. If next returns an error, the call has no code. A call is an exception if its status is 500 or more (see
-// [Exception]), if next returns an error, or if reading fails. A call is no exception if the caller canceled the
-// context.
+// [Exception]), if next returns an error, or if reading fails. By default, the error context.Canceled of next or of
+// reading is not an exception, because the caller has canceled the context; see [collector.IsException].
 //
 // The caller gets the result of next unchanged, except for the body. This is true even if next breaks the contract of
 // http.RoundTripper, as mocks do. Results that break the contract count as follows:
@@ -72,7 +73,7 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper. A call ends in one of the following functions, at the event on the right:
 //
-//	RoundTrip   next panics or returns an error
+//	RoundTrip   next panics, or returns an error or no response
 //	RoundTrip   the response has no body, or status 101
 //	body.Read   the end of the body, an error, or a panic
 //	body.Close  the caller closes the body
@@ -87,7 +88,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	failed, over := collector.ErrPanicked, true // replaced when next returns
+	failed, over := collector.ErrPanicked, true // failed keeps this value if next panics
 	var code collector.Code
 	defer func() {
 		if over {
@@ -140,7 +141,7 @@ type body struct {
 	code     collector.Code
 	err      error          // error of the HTTP status or gRPC code; it takes precedence over errors of Read
 	rpc      bool           // the trailers may contain a gRPC code
-	original *http.Response // response of next
+	original *http.Response // response that next returned
 	returned *http.Response // copy of original that RoundTrip has returned
 }
 
@@ -158,12 +159,12 @@ func (b *body) Read(p []byte) (n int, err error) {
 			b.end(err)
 		}
 	}()
-	err = collector.ErrPanicked // replaced when Read returns
+	err = collector.ErrPanicked // err keeps this value if ReadCloser.Read panics
 	return b.ReadCloser.Read(p)
 }
 
 func (b *body) Close() error {
-	failed := collector.ErrPanicked // replaced when Close returns
+	failed := collector.ErrPanicked // failed keeps this value if ReadCloser.Close panics
 	defer func() { b.end(failed) }()
 	err := b.ReadCloser.Close()
 	failed = nil // callers may close a body before its end

@@ -37,8 +37,8 @@ func (w *writer) begin(status int) {
 	}
 }
 
-// implyOK records status 200 if the handler has written no status. It is called when the body begins and when the
-// handler returns, because net/http then sends 200.
+// implyOK records status 200 if the handler has written no status. It is called when the body begins, at a flush, and
+// when the handler returns, because net/http then sends 200.
 func (w *writer) implyOK() { w.begin(http.StatusOK) }
 
 // Unwrap lets http.ResponseController reach the wrapped writer.
