@@ -41,7 +41,8 @@ func TestNamesAreInUseForTenMinutes(t *testing.T) {
 	}
 }
 
-// If the clock goes back, a call at the earlier time does not shorten the time that its name stays in use.
+// After the clock has gone back, a call does not set the last call of its name to an earlier time. The name therefore
+// stays in use as long as without this call.
 func TestClockThatGoesBackKeepsNamesInUse(t *testing.T) {
 	n, now := newTestNames(t)
 	begin := *now
@@ -55,8 +56,8 @@ func TestClockThatGoesBackKeepsNamesInUse(t *testing.T) {
 	}
 }
 
-// Load lowers two saved values. A very high number of calls could overflow. With a time of the last call that is in the
-// future, Names would keep the name forever.
+// Load lowers a saved number of calls that is too high, and a saved time of the last call that is in the future.
+// Otherwise the number of calls could overflow, and Names would keep the name forever.
 func TestLoadBoundsSavedValues(t *testing.T) {
 	n, now := newTestNames(t)
 	path := filepath.Join(t.TempDir(), "names.json")

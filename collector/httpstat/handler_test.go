@@ -265,8 +265,8 @@ func TestHijack(t *testing.T) {
 	want(t, c, map[string]string{"ws": "2 pass, 2 complete, 0 exception, 0 in flight"})
 }
 
-// net/http sends a file with the ReadFrom method of the wrapped writer. Handlers can set deadlines, and the status is
-// recorded.
+// The writer that the handler gets has the method ReadFrom, with which http.ServeFile sends a file. The handler can
+// also set a deadline through http.ResponseController.
 func TestReadFromAndDeadlines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte(strings.Repeat("x", 100_000)), 0o600); err != nil {

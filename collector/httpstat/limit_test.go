@@ -117,7 +117,8 @@ type closed struct {
 
 func (c *closed) Close() error { c.done = true; return nil }
 
-// An outbound call ends when its response is read to the end or closed, whatever the status of the response.
+// An outbound call ends when its response is read to the end or closed. This is true for responses with success and
+// with an error status.
 func TestTransport(t *testing.T) {
 	release := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -27,9 +27,9 @@ func recoverer(next http.Handler) http.Handler {
 	})
 }
 
-// With the option Recovered(500), a request has the code 500 if its handler panics and outer middleware responds with
-// 500. If middleware inside of httpstat recovers the panic, the request has the code of the response without the
-// option.
+// If outer middleware recovers the panic of a handler and responds with 500, the option Recovered(500) gives the
+// request the code 500. If inner middleware recovers the panic, httpstat sees the response of this middleware, so the
+// request has its code even without the option.
 func TestRecovered(t *testing.T) {
 	for _, tc := range []struct {
 		handler string
@@ -41,10 +41,10 @@ func TestRecovered(t *testing.T) {
 		{"aborts", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, ""},
 		{"panics after 202", func(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted); panic("boom") }, "202"},
 	} {
-		for _, inside := range []bool{true, false} {
+		for _, outside := range []bool{true, false} {
 			c := newCollector(t)
 			h := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { tc.do(w) }))
-			if inside {
+			if outside {
 				h = recoverer(httpstat.Route(c, "a", h, httpstat.Recovered(http.StatusInternalServerError)))
 			} else {
 				h = httpstat.Route(c, "a", recoverer(h))
@@ -52,19 +52,19 @@ func TestRecovered(t *testing.T) {
 			rec := httptest.NewRecorder()
 			reason := alone(func() { h.ServeHTTP(rec, httptest.NewRequest("GET", "/", nil)) })
 			if (reason == http.ErrAbortHandler) != (tc.handler == "aborts") {
-				t.Errorf("%s, inside %t: the panic that came out is %v", tc.handler, inside, reason)
+				t.Errorf("%s, recoverer outside %t: the panic that came out is %v", tc.handler, outside, reason)
 			}
 			got := answered(t, c)
 			if want := map[string]int64{tc.code: 1}; !maps.Equal(got, want) {
-				t.Errorf("%s, inside %t: codes %v, want %v", tc.handler, inside, got, want)
+				t.Errorf("%s, recoverer outside %t: codes %v, want %v", tc.handler, outside, got, want)
 			}
-			// If inner middleware recovers the panic and responds with 202, the request is not an exception.
+			// If inner middleware recovers a panic after the handler has written 202, the request is not an exception.
 			exceptions := int64(1)
-			if !inside && tc.code == "202" {
+			if !outside && tc.code == "202" {
 				exceptions = 0
 			}
 			if s := c.Resource("a").Snapshot(nil); s.Total.Exception != exceptions || s.InFlight != 0 {
-				t.Errorf("%s, inside %t: %+v, %d in flight", tc.handler, inside, s.Total, s.InFlight)
+				t.Errorf("%s, recoverer outside %t: %+v, %d in flight", tc.handler, outside, s.Total, s.InFlight)
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func TestRegressionMocksWithoutABodyPanicked(t *testing.T) {
 	}
 }
 
-// brokenBody is a body whose methods call the functions read and close. One of the functions does not return normally.
+// brokenBody is a body whose methods call the functions read and close, which may panic or end the goroutine.
 type brokenBody struct{ read, close func() }
 
 func (b brokenBody) Read([]byte) (int, error) { b.read(); return 0, io.EOF }
@@ -153,7 +153,8 @@ func TestRegressionARequestWithoutAURLPanicked(t *testing.T) {
 	want(t, c, map[string]string{"GET": "1 pass, 1 complete, 1 exception, 0 in flight"})
 }
 
-// The context and the response body of a call remain usable after the call has ended, and then count nothing.
+// After a call has ended, its context can be used for another call, and its response body can be read and closed again.
+// Neither changes the counts of the call that has ended.
 func TestContextAndBodyAfterTheCall(t *testing.T) {
 	c := newCollector(t)
 	var kept context.Context

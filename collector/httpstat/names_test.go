@@ -17,7 +17,7 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// clock is a clock. Tests set its time.
+// clock is a clock whose time the tests set.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
@@ -33,8 +33,8 @@ func newNames(t testing.TB, o httpstat.NamesOptions) (*httpstat.Names, *clock) {
 	return n, c
 }
 
-// call calls Name and Learn for one request with the given status. It returns the name of the request, and the
-// NameStatus that the name has afterwards.
+// call calls Name and Learn for one request with the given status. It returns the name of the request and the
+// NameStatus of this name. Name has returned both, before Learn records the status.
 func call(n *httpstat.Names, plain, host string, status int) string {
 	name, s := n.Name(plain, host)
 	n.Learn(plain, host, status)
@@ -164,8 +164,8 @@ func TestNamesOracle(t *testing.T) {
 	}
 }
 
-// Observe returns the same names as Name followed by Learn, whatever the cache of Observe holds. During the test, names
-// become idle and are evicted, hosts appear and disappear, and all counts are halved.
+// Observe returns the same names as Name followed by Learn, with and without a cache. During the test, names become
+// idle and are evicted, hosts appear and disappear, and all counts are halved, so many caches become invalid.
 func TestCombinedCallEqualsNameAndLearn(t *testing.T) {
 	for seed, values := range []int{2, 10, 100} {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
@@ -332,8 +332,8 @@ func metric(n *httpstat.Names, name string) float64 {
 	return -1
 }
 
-// Regression: a scanner on one host, or with a /64 of addresses, could earn all names that were free (see Names). The
-// names of real clients were then refused.
+// Regression: a scanner on one host, or with all addresses of a /64, could earn names until MaxNames names were in use.
+// The names of real clients were then refused.
 func TestHostsShareNames(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
 	for i := range 5000 {
@@ -459,8 +459,9 @@ func TestNamesOptionsValidation(t *testing.T) {
 	}
 }
 
-// A path without a successful response counts only as unmatched. The first success earns the name: further calls count
-// for a resource of this name. A response 429 that httpstat itself sends earns nothing.
+// A path without a successful response counts only as unmatched, unless a limit has exactly the name of the path. The
+// first success earns the name: further calls count for a resource of this name. A response 429 that httpstat itself
+// sends earns nothing.
 func TestEarn(t *testing.T) {
 	c := newCollector(t)
 	if err := c.SetLimits([]collector.Limit{
@@ -527,7 +528,7 @@ func TestFoldingDoesNotBypassLimits(t *testing.T) {
 				passed[path]++
 			}
 		}
-		for _, path := range []string{"/a", "/b", "/c"} { // /c gets the name "*"
+		for _, path := range []string{"/a", "/b", "/c"} { // POST /c gets the name "POST /*"
 			send("POST", path, "")
 		}
 		for i := range 50 {
@@ -602,8 +603,8 @@ func BenchmarkNames(b *testing.B) {
 	}
 }
 
-// Regression: a scanner earned a few names every ten minutes, and then used all of these names at the same time. Since
-// then, an idle name that is used again also needs a free slot in the share of its host.
+// Regression: a scanner earned a few names every ten minutes, and then used all of these names at the same time. Now a
+// call of a name that is no longer in use also needs a free slot in the share of its host.
 func TestIdleNamesNeedAFreeShareAgain(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
 	scan := func(i int) { call(n, fmt.Sprintf("GET /s%d", i), "192.0.2.66", 200) }

@@ -26,8 +26,9 @@ func outcomes(t *testing.T, c *collector.Collector) map[string]int64 {
 	return all
 }
 
-// If a client hangs up before the response begins, its request is counted with 499, and not as an exception, whatever
-// the handler sends afterwards. If the response has begun, the request is counted with the status of the response.
+// If a client hangs up before the response begins, its request is counted with 499, and not as an exception, even if
+// the handler then sends an error status. If the handler panics, the request is an exception without a code. If the
+// response has begun before the client hangs up, the request is counted with the status of the response.
 func TestClientThatHangsUp(t *testing.T) {
 	flush := func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 	for _, tc := range []struct {

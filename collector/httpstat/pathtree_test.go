@@ -34,8 +34,9 @@ func TestReplacedValuesLoseTheirSubtree(t *testing.T) {
 	}
 }
 
-// The number of parents (nodes with tracked values below them) is bounded by maxParents. When the bound is reached, no
-// values become tracked below further nodes. When the counts are halved, values whose count reaches 0 are dropped.
+// The number of parents (nodes with tracked values directly below them) is bounded by maxParents. When the bound is
+// reached, no values become tracked below further nodes. When the counts are halved, values whose count reaches 0 are
+// dropped.
 func TestParentsAreBounded(t *testing.T) {
 	p := newPathTree(1000)
 	for i := range 1000 {
@@ -109,8 +110,8 @@ func TestEvictionPrefersNamesWithFewCalls(t *testing.T) {
 }
 
 // After replacements and halvings, the numbers that the tree derives are correct: the number of parents (nodes with
-// tracked values below them), the number of tracked values of each node, and the lower bounds of calls. Wildcards
-// without nodes below them are removed. While p.changes stays the same, the nodes of a path stay in the tree.
+// tracked values directly below them), the number of tracked values of each node, and the lower bounds of calls.
+// Wildcards without nodes below them are removed. While p.changes stays the same, the nodes of a path stay in the tree.
 func TestPathTreeInvariants(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -199,7 +200,8 @@ func TestCountsOfAllValuesAreHalved(t *testing.T) {
 	learned(p, 150, "GET /b")
 	p.halve()
 	p.halve()
-	learned(p, 1, "GET /b") // rounded down, a has 100/4 = 25 calls, and b has 150/4 + 1 = 38
+	// Value a now has 100/4 = 25 calls. Value b has 150/4 = 37 (rounded down), and gets one more call.
+	learned(p, 1, "GET /b")
 	if got := string(p.name(nil, "GET /b")); got != "GET /*" {
 		t.Errorf("a value with less than twice the calls of the tracked one is named %q", got)
 	}

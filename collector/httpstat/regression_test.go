@@ -19,7 +19,8 @@ var ways = map[string]func(){
 	"Goexit": runtime.Goexit,
 }
 
-// alone runs f in a separate goroutine until it ends, and returns the value that it panicked with.
+// alone runs f in a separate goroutine, and waits until this goroutine ends. It returns the value with which f
+// panicked, or nil if f did not panic.
 func alone(f func()) (panicked any) {
 	done := make(chan struct{})
 	go func() {

@@ -115,9 +115,10 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 					random := rand.New(rand.NewPCG(uint64(g), 1))
 					for range 200 {
 						way := ways[random.IntN(len(ways))]
-						// If the server breaks the connection, use POST: net/http's client does not resend a POST.
-						// After a successful HEAD, the client could send another request over the connection that is
-						// about to break.
+						// If the server breaks the connection, the request must be a POST, for two reasons. net/http's
+						// client may resend other requests. And the response to a HEAD is complete after its header, so
+						// the client could send the next request over the same connection, just before the server
+						// breaks it.
 						method := "POST"
 						if !slices.Contains([]string{"panic", "invalid", "cut", "upgrade"}, way) {
 							method = []string{"POST", "POST", "HEAD"}[random.IntN(3)]
@@ -164,7 +165,7 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 }
 
 // If a client cancels its call before the response, the call has no code on the client's side. On the service's side
-// the request has the code 499, whatever the service sends.
+// the request has the code 499, although the service then sends another status.
 func TestAbortedCallsHaveNoCode(t *testing.T) {
 	server, client := newCollector(t), newCollector(t)
 	gone := make(chan struct{})
@@ -336,7 +337,7 @@ func TestExceptionFunctionPanics(t *testing.T) {
 }
 
 // Skipped requests are served and sent as if package httpstat were not used: no limit applies to them, and calls that
-// their handlers make are outermost calls.
+// their handlers make are outermost calls. If a Skip function panics, its request is not counted.
 func TestSkip(t *testing.T) {
 	c, client := newCollector(t), newCollector(t)
 	if err := c.SetLimits([]collector.Limit{{Resource: "*", Count: 0}}); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Each row tests one rule for identifiers. The segment word almost meets the rule and is no identifier; the segment
-// token just meets the rule.
+// Each row tests the boundary of one rule with two segments that differ little. word is not an identifier, so its name
+// is the segment itself. token is an identifier.
 func TestIdentifierBoundaries(t *testing.T) {
 	for _, tc := range []struct {
 		rule, word, token string
