@@ -80,9 +80,9 @@ func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName
 	return name, e.byName[name]
 }
 
-// use records the time now as the last call of the earned name x, and returns Earned. If x is not in use, use first
-// puts it in use for the host of client. If activate refuses this, use returns Unearned and records nothing. x is nil
-// for a name that is not earned; use then returns Unearned.
+// use records the time now as the last call of the earned name x, unless x has a later call, and returns Earned. If x
+// is not in use, use first puts x in use for the host of client. If activate refuses this, use returns Unearned and
+// records nothing. x is nil for a name that is not earned; use then returns Unearned.
 func (e *earnedNames) use(x *earnedName, client string, now int64) NameStatus {
 	if x == nil {
 		return Unearned

@@ -41,8 +41,8 @@ func TestNamesAreInUseForTenMinutes(t *testing.T) {
 	}
 }
 
-// After the clock has gone back, a call does not set the last call of its name to an earlier time. The name therefore
-// stays in use as long as without this call.
+// After the clock has gone back, a call does not shorten the time for which its name is in use: the recorded time of
+// the last call never decreases.
 func TestClockThatGoesBackKeepsNamesInUse(t *testing.T) {
 	n, now := newTestNames(t)
 	begin := *now

@@ -185,7 +185,7 @@ func TestTransport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := client.Do(req); err == nil {
-		t.Error("somebody listens on port 1")
+		t.Error("a process listens on port 1")
 	}
 	if err := c.SetLimits([]collector.Limit{{Resource: "/refused", Count: 0}}); err != nil {
 		t.Fatal(err)

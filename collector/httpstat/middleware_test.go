@@ -28,8 +28,8 @@ func recoverer(next http.Handler) http.Handler {
 }
 
 // If outer middleware recovers the panic of a handler and responds with 500, the option Recovered(500) gives the
-// request the code 500. If inner middleware recovers the panic, httpstat sees the response of this middleware, so the
-// request has its code even without the option.
+// request the code 500. If inner middleware recovers the panic, httpstat sees the response of this middleware. The
+// request then has the code of this response, even without the option.
 func TestRecovered(t *testing.T) {
 	for _, tc := range []struct {
 		handler string

@@ -68,9 +68,9 @@ const (
 // Names does not let a call bypass a limit. If a limit matches the full name of a call, but not the name with "*", the
 // call keeps its full name. Limits check an unearned name unchanged, although its calls are counted as [Unmatched].
 //
-// At most MaxNames names are in use. A host (an IP address or an IPv6 /64) can earn a further name only if fewer than
-// MaxNames names are in use. In addition, the host must have fewer names in use than can still be added, or fewer than
-// eight. A single host therefore gets at most half of MaxNames names, or eight if that is more.
+// At most MaxNames names are in use. The other slots are free. A host (an IP address or an IPv6 /64) can earn a further
+// name only if a slot is free. In addition, the host must have fewer names in use than there are free slots, or fewer
+// than eight names in use. A single host therefore gets at most half of MaxNames names, or eight if that is more.
 //
 // Create a Names with [NewNames]. It is safe for concurrent use. Decisions depend only on the calls, their order and
 // the time. The memory is bounded by MaxNames, plus a few megabytes for the counts of paths. A decision holds a lock

@@ -350,7 +350,7 @@ func TestHostsShareNames(t *testing.T) {
 		}
 	}
 	if metric(n, "refused_names_total") == 0 {
-		t.Error("nobody is refused")
+		t.Error("no name was refused")
 	}
 	c.at = c.at.Add(10*time.Minute + time.Second) // names without a call for ten minutes free their slots
 	for i := range 45 {

@@ -41,8 +41,9 @@ func apply(opts []Option) *settings {
 // the function selects the status, [collector.Options].Exception gets a [StatusError], and can decide that the call is
 // not an exception.
 //
-// The function cannot prevent two kinds of exceptions: a request whose handler panics is always an exception, and
-// [collector.Options].Exception alone decides about the errors of a call of [Transport].
+// Two kinds of exceptions do not depend on the function: a request whose handler panics, and a gRPC call with a code
+// that is an exception. The errors that [Transport] gets from next or from the body of a response do not depend on the
+// function either: they go to [collector.Options].Exception directly.
 func Exception(is func(status int) bool) Option {
 	if is == nil {
 		is = serverError
@@ -53,7 +54,7 @@ func Exception(is func(status int) bool) Option {
 // serverError is the default function of [Exception].
 func serverError(status int) bool { return status >= http.StatusInternalServerError }
 
-// failure returns the error of a status, or nil if the status is no exception.
+// failure returns the error of a status, or nil if the status is not an exception.
 func (s *settings) failure(status int) error {
 	if s.exception(status) {
 		return StatusError(status)

@@ -24,9 +24,9 @@ import (
 // avatar replaces profile once avatar has more than twice the calls of profile (see tryPromote). All counts are halved
 // periodically, so a value that was busy long ago eventually loses its slot.
 //
-// The memory is bounded, whatever requests clients send. Nodes are created only when a value becomes tracked: one node
-// for the value, and one node for each wildcard above the value if the wildcard has no node yet. At most maxParents
-// nodes have tracked values below them. The sketch has a fixed size for any number of values.
+// The memory is bounded for any requests of clients. Nodes are created only when a value becomes tracked: one node for
+// the value, and one node for each wildcard above the value if the wildcard has no node yet. At most maxParents nodes
+// have tracked values below them. The sketch has a fixed size for any number of values.
 //
 // The slots for values are not shared fairly between hosts: the values with the most calls are tracked, even if a
 // single host makes all these calls. But earnedNames bounds the number of names that a single host can add.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// learned calls p.learn for the name plain the given number of times.
+// learned calls p.learn for the plain name, the given number of times.
 func learned(p *pathTree, times int, plain string) {
 	for range times {
 		p.learn(nil, plain)
@@ -203,7 +203,7 @@ func TestCountsOfAllValuesAreHalved(t *testing.T) {
 	// Value a now has 100/4 = 25 calls. Value b has 150/4 = 37 (rounded down), and gets one more call.
 	learned(p, 1, "GET /b")
 	if got := string(p.name(nil, "GET /b")); got != "GET /*" {
-		t.Errorf("a value with less than twice the calls of the tracked one is named %q", got)
+		t.Errorf("a value with less than twice the calls of the tracked value is named %q", got)
 	}
 }
 

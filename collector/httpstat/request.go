@@ -29,8 +29,8 @@ func (w *writer) lend(r *http.Request, inner context.Context) {
 }
 
 // giveBack copies the fields of the handler's request to the original request r, after the handler has returned or
-// panicked. r keeps its context, unless the handler has assigned another request to its request. If all fields that
-// handlers usually set are unchanged, giveBack writes nothing, because goroutines of outer middleware may read r.
+// panicked. r keeps its context, unless the handler has assigned another request to its request. If none of the
+// fields that giveBack compares has changed, it writes nothing, because goroutines of outer middleware may read r.
 func (w *writer) giveBack(r *http.Request) {
 	h := &w.request
 	ctx := r.Context()

@@ -25,7 +25,7 @@ import (
 // this package fails.
 type serverFields struct {
 	of                     reflect.Type // *http.response
-	status, buffer, header []int        // for reflect.Value.FieldByIndex
+	status, buffer, header []int        // index paths for reflect.Value.FieldByIndex
 }
 
 // knownFields caches the fields of *http.response. It is nil until fieldsOf gets a writer of this type.

@@ -12,7 +12,7 @@ import (
 // writer records the response to one request. It also holds the request that the handler gets, so that one allocation
 // suffices for both. There are two ways to learn the status:
 //
-//	handler --> one of the types in interfaces.go --> writer --> ResponseWriter   writer records each step
+//	handler --> one of the types in interfaces.go --> writer --> ResponseWriter   writer records the status
 //	handler --> net/http's own writer                                             read reads fields of this writer
 //	                                                                              after the handler has returned
 //
