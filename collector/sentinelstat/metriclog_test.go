@@ -147,6 +147,16 @@ func TestSentinelReadsTheMetricLog(t *testing.T) {
 // The searcher of windowstat finds all rows of Sentinel's writer, including the first second of a day, which Sentinel
 // writes to the index of the previous day.
 func TestSearcherReadsSentinelLog(t *testing.T) {
+	dir := config.LogBaseDir()
+	old, err := filepath.Glob(filepath.Join(dir, "shop-metrics.log*")) // of an earlier run in this process, with -count
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range old {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w, err := metric.NewDefaultMetricLogWriterOfApp(2000, 100, "shop")
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +185,6 @@ func TestSearcherReadsSentinelLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	dir := config.LogBaseDir()
 	if files, err := filepath.Glob(filepath.Join(dir, "shop-metrics.log.*")); err != nil || len(files) < 4 {
 		t.Fatalf("%v, %v", files, err)
 	}
