@@ -268,3 +268,33 @@ func wantReached(t *testing.T, method string, err error) {
 		t.Errorf("%s does not reach the writer: %v", method, err)
 	}
 }
+
+// If the function of the option Exception selects status 200, a gRPC call with any code is an exception. Servers and
+// clients still count it with its gRPC code.
+func TestGRPCCodeOfAStatusThatIsAnException(t *testing.T) {
+	always := httpstat.Exception(func(int) bool { return true })
+	for _, field := range []string{"Grpc-Status", http.TrailerPrefix + "Grpc-Status"} {
+		server, client := newCollector(t), newCollector(t)
+		srv := httptest.NewServer(httpstat.Route(server, "all", http.HandlerFunc(
+			func(w http.ResponseWriter, _ *http.Request) {
+				if field != "Grpc-Status" {
+					_ = http.NewResponseController(w).Flush() // without a flush there are no trailers
+				}
+				w.Header().Set(field, "5")
+			},
+		), always))
+		hc := http.Client{Transport: httpstat.Transport(client, func(*http.Request) string { return "all" }, nil, always)}
+		resp, err := hc.Post(srv.URL, "application/grpc", strings.NewReader("message"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		srv.Close()
+		for name, c := range map[string]*collector.Collector{"server": server, "client": client} {
+			if got, want := outcomes(t, c), map[string]int64{"NotFound": 1, "exceptions": 1}; !maps.Equal(got, want) {
+				t.Errorf("%s, field %s: %v, want %v", name, field, got, want)
+			}
+		}
+	}
+}

@@ -1,10 +1,11 @@
 package httpstat
 
 import (
+	"bytes"
 	"context"
-	"io"
 	"net/http"
 	"reflect"
+	"unsafe"
 )
 
 // The handler gets a request with another context. The handler's request must be a copy of the original, because other
@@ -29,28 +30,32 @@ func (w *writer) lend(r *http.Request, inner context.Context) {
 }
 
 // giveBack copies the fields of the handler's request to the original request r, after the handler has returned or
-// panicked. r keeps its context, unless the handler has assigned another request to its request. If none of the
-// fields that giveBack compares has changed, it writes nothing, because goroutines of outer middleware may read r.
+// panicked. r keeps its context, unless the handler has assigned another request to its request. If no field has
+// changed, giveBack writes nothing, because goroutines of outer middleware may read r.
 func (w *writer) giveBack(r *http.Request) {
 	h := &w.request
-	ctx := r.Context()
-	if h.Context() != w.ctx { // the handler has assigned another request to the copy
-		ctx = h.Context()
-	} else if h.Pattern == r.Pattern && h.MultipartForm == r.MultipartForm &&
-		(h.Form == nil) == (r.Form == nil) && (h.PostForm == nil) == (r.PostForm == nil) && sameBody(h.Body, r.Body) &&
-		h.Method == r.Method && h.URL == r.URL && h.Host == r.Host && h.RemoteAddr == r.RemoteAddr &&
-		h.RequestURI == r.RequestURI && h.ContentLength == r.ContentLength {
-		return
+	switch {
+	case h.Context() != w.ctx: // the handler has assigned another request to the copy
+		*r = *h
+	case !sameFields(h, r):
+		*r = *h.WithContext(r.Context())
 	}
-	*r = *h.WithContext(ctx)
 }
 
-// sameBody reports whether a and b are the same body. If their type is not comparable, it returns false.
-func sameBody(a, b io.ReadCloser) bool {
-	if a == nil || a == http.NoBody || reflect.TypeOf(a).Kind() == reflect.Pointer {
-		return a == b
+// contextField is the field of a request that holds its context.
+var contextField, hasContextField = reflect.TypeFor[http.Request]().FieldByName("ctx")
+
+// sameFields reports whether a and b have the same fields, except for the context. It compares the memory of the
+// requests, because the path values have no accessor that lists them, and because the fields of a copied request are
+// equal byte by byte until somebody sets them. Two equal strings at different addresses count as different.
+func sameFields(a, b *http.Request) bool {
+	if !hasContextField {
+		return false // a later version of net/http: copy the fields of each request
 	}
-	return reflect.ValueOf(a).Comparable() && a == b // Comparable allocates, but bodies of net/http are pointers
+	x := unsafe.Slice((*byte)(unsafe.Pointer(a)), unsafe.Sizeof(*a))
+	y := unsafe.Slice((*byte)(unsafe.Pointer(b)), unsafe.Sizeof(*b))
+	start, end := contextField.Offset, contextField.Offset+contextField.Type.Size()
+	return bytes.Equal(x[:start], y[:start]) && bytes.Equal(x[end:], y[end:])
 }
 
 // hungUp reports whether the client of a request has hung up: it has closed its connection or its stream. ctx is the

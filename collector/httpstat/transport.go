@@ -107,9 +107,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	code = collector.HTTPStatus(resp.StatusCode)
 	failed = t.failure(resp.StatusCode)
 	rpc := resp.StatusCode == http.StatusOK && isGRPC(r)
-	if rpc && failed == nil { // a gRPC response without a body has the code in its header
+	if rpc { // a gRPC response without a body has the code in its header
 		if n, ok := grpcStatus(resp.Header); ok {
-			code, failed, rpc = collector.GRPCCode(n), grpcFailure(n, true), false
+			code, failed, rpc = collector.GRPCCode(n), cmp.Or(grpcFailure(n, true), failed), false
 		}
 	}
 	if failed == nil && resp.Body == nil && resp.ContentLength > 0 && r.Method != http.MethodHead {
@@ -139,7 +139,7 @@ type body struct {
 	io.ReadCloser
 	entry    *collector.Entry
 	code     collector.Code
-	err      error          // error of the HTTP status or gRPC code; it takes precedence over errors of Read
+	err      error          // error of the gRPC code or the HTTP status; it takes precedence over errors of Read
 	rpc      bool           // the trailers may contain a gRPC code
 	original *http.Response // response that next returned
 	returned *http.Response // copy of original that RoundTrip has returned
@@ -151,8 +151,8 @@ func (b *body) Read(p []byte) (n int, err error) {
 		case nil:
 		case io.EOF:
 			b.returned.Trailer = b.original.Trailer // next sets the trailers of its own response at the end of the body
-			if n, ok := grpcStatus(b.returned.Trailer); ok && b.rpc && b.err == nil {
-				b.code, b.err = collector.GRPCCode(n), grpcFailure(n, true)
+			if n, ok := grpcStatus(b.returned.Trailer); ok && b.rpc {
+				b.code, b.err = collector.GRPCCode(n), cmp.Or(grpcFailure(n, true), b.err)
 			}
 			b.end(nil)
 		default:

@@ -255,6 +255,16 @@ var behaviors = []behavior{
 		},
 	},
 	{
+		name:    "a path value that the handler sets",
+		request: get(),
+		handle:  func(_ *notes, _ http.ResponseWriter, r *http.Request) { r.SetPathValue("mine", "1") },
+	},
+	{
+		name:    "a header that the handler replaces",
+		request: get(),
+		handle:  func(_ *notes, _ http.ResponseWriter, r *http.Request) { r.Header = http.Header{"A": {"b"}} },
+	},
+	{
 		name:    "a context that the handler assigns",
 		request: get(),
 		handle: func(_ *notes, _ http.ResponseWriter, r *http.Request) {
