@@ -8,9 +8,10 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// LastActive is exact for every second that can be read, even if the record of the last active second was dropped. The
-// second after a burst has a record, because sliding windows that end in this second contain passes of the burst.
-// LastActive does not count this second as active.
+// LastActive returns the last active second before the given one. The result is exact if the given second can be read
+// or is not sealed yet, even if the record of the last active second was dropped. The second after a burst has a
+// record, because sliding windows that end in this second contain passes of the burst. LastActive does not count this
+// second as active.
 func TestLastActive(t *testing.T) {
 	const history = 2 * time.Minute
 	for seed := range uint64(20) {

@@ -22,14 +22,15 @@ func newContended(t *testing.T, now *time.Duration) *Statistic {
 	return New(config, 0)
 }
 
-// contend simulates contention for the stripe st. It repeats this step, as often as the parameter meetings says: some
-// calls find the lock free, and then one call finds the lock taken. The parameter others is the number of calls that
-// find the lock free. Like a real call, contend then rebalances the stripes if necessary.
-func contend(st *stripe, meetings, others int) {
-	for range meetings {
+// contend simulates calls through the stripe st. The parameter contended is the number of calls that find the lock of
+// st taken. Before each of these calls, some other calls find the lock free. The parameter free is the number of these
+// other calls. After each call that found the lock taken, contend rebalances the statistic if necessary, as a real call
+// does.
+func contend(st *stripe, contended, free int) {
+	for range contended {
 		st.mu.Lock()
-		st.entered.Add(uint64(others))
-		st.exited += uint32(others)
+		st.entered.Add(uint64(free))
+		st.exited += uint32(free)
 		st.noteContention()
 		st.unlock()
 	}
@@ -39,21 +40,21 @@ func (s *Statistic) picked() []*stripe { return s.extra.Load().list() }
 
 func TestContentionAddsStripes(t *testing.T) {
 	for name, test := range map[string]struct {
-		rounds, meetings, others int
-		apart                    time.Duration // time from one round to the next
-		want                     int
+		rounds, contended, free int
+		apart                   time.Duration // time from one round to the next
+		want                    int
 	}{
-		"one call in five, as of two processors": {1, minContended, 4, 0, 2},
-		"one call in two hundred":                {1, minContended, 200, 0, 2},
-		"one call in a thousand, without end":    {1, 1000 * minContended, 1000, 0, 0},
-		"half of the meetings in each hour":      {100, minContended / 2, 0, time.Hour, 0},
-		"one meeting too few in each bucket":     {50, minContended - 1, 4, 500 * time.Millisecond, 0},
+		"one call in five, as of two processors":    {1, minContended, 4, 0, 2},
+		"one call in two hundred":                   {1, minContended, 200, 0, 2},
+		"one call in a thousand, without end":       {1, 1000 * minContended, 1000, 0, 0},
+		"half of minContended in each hour":         {100, minContended / 2, 0, time.Hour, 0},
+		"one contended call too few in each bucket": {50, minContended - 1, 4, 500 * time.Millisecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var now time.Duration
 			s := newContended(t, &now)
 			for range test.rounds {
-				contend(&s.first, test.meetings, test.others)
+				contend(&s.first, test.contended, test.free)
 				now += test.apart
 				s.Seal(leap.Reading(now))
 			}
@@ -102,7 +103,8 @@ func TestStripesAreLimitedOnManyProcessors(t *testing.T) {
 	if got := len(s.picked()); got != 16 {
 		t.Errorf("%d stripes to pick from, want 16", got)
 	}
-	// Two goroutines may decide to grow the same set at the same time. Only one of them grows it.
+	// Two goroutines may decide to grow the same set of stripes. The first call of grow replaces the set. The second
+	// call of grow finds that the set was replaced, and does nothing.
 	s = newContended(t, &now)
 	s.grow(nil)
 	s.grow(nil)
@@ -111,7 +113,8 @@ func TestStripesAreLimitedOnManyProcessors(t *testing.T) {
 	}
 }
 
-// Each turn halves the raised threshold of contention, until the threshold is minContended again.
+// The field backoff is the number of times by which the threshold of contention was doubled. Each turn reduces backoff
+// by 1, until it is 0.
 func TestBackoffEndsWithTheContention(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)

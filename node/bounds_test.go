@@ -12,8 +12,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// tallies counts the calls in flight of several leaves, and of all leaves together, as a service could count them. It
-// has an inner count of calls between Enter and Exit, and an outer count that includes the time within Enter and Exit:
+// tallies counts the calls in flight of several leaves, and of all leaves together, as a service could count them. The
+// inner count contains the calls between Enter and Exit. The outer count also contains the calls that are within Enter
+// or Exit:
 //
 //	outer +1   Enter   inner +1   ...   inner -1   Exit   outer -1
 //
@@ -25,12 +26,13 @@ type tallies struct {
 	mu      sync.Mutex
 	second  int64
 	now     []tally
-	highest [][]tally // highest counts, by second and leaf; the last tally of each second is for all leaves
+	highest [][]tally // highest counts, by second and leaf; the last tally of each second is for all leaves together
 }
 
 type tally struct{ inner, outer int64 }
 
-// add adds n to the calls in flight of a leaf, and to the calls in flight of all leaves together.
+// add adds n to the counts of a leaf, and to the counts of all leaves together. The parameter leaf is the index of the
+// leaf.
 func (c *tallies) add(leaf int, n tally) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,9 +57,9 @@ func (c *tallies) tick(d time.Duration) {
 // together. The leaves have several stripes. Calls turn buckets and have late stamps. Some calls are batches, some are
 // backdated or resumed, and some use a loan.
 //
-// A service may count its calls from the end of Enter to the start of Exit. This count may be lower than the lower
-// bound, because it misses calls that are within Enter or Exit. A service may also count from before Enter until after
-// Exit. This count is never lower than the lower bound.
+// The test does not know the true maximum, but it knows the maxima of the inner and the outer count of tallies. The
+// maximum of the inner count may be below the lower bound, because the inner count misses calls that are within Enter
+// or Exit. It is never above the upper bound. The maximum of the outer count is never below the lower bound.
 func TestMaxInFlightIsBetweenItsBounds(t *testing.T) {
 	const leaves, writers = 3, 16
 	seconds := int64(150)
@@ -88,8 +90,8 @@ func TestMaxInFlightIsBetweenItsBounds(t *testing.T) {
 
 	var wg sync.WaitGroup
 	var stop atomic.Bool
-	// For each writer: 1 plus the second in which the current Enter, Resume or Occupy began; 0 outside of these
-	// methods.
+	// entering has an element for each writer. While the writer is within Enter, Resume or Occupy, the element is 1
+	// plus the number of the second in which this method call began. Otherwise the element is 0.
 	var entering [writers]atomic.Int64
 	for w := range writers {
 		wg.Go(func() {
@@ -135,9 +137,10 @@ func TestMaxInFlightIsBetweenItsBounds(t *testing.T) {
 			}
 		})
 	}
-	// crossing reports whether a call of Enter has begun in an earlier second and has not returned. The test then waits
-	// before it ends the second. If one call of Enter lasted across the ends of two seconds, the lower bound of the
-	// most in flight could exceed the true maximum; see the caveats in the package comment.
+	// crossing reports whether a writer called Enter, Resume or Occupy in an earlier second and is still within this
+	// method. In this case, the test waits before it ends the current second. If one call of Enter lasted across the
+	// ends of two seconds, the lower bound of the maximum in flight could exceed the true maximum; see the caveats in
+	// the package comment.
 	crossing := func() bool {
 		for w := range entering {
 			if since := entering[w].Load() - 1; since >= 0 && since < truth.second {
