@@ -37,7 +37,7 @@ func TestSecondsAddUpToResponseTimes(t *testing.T) {
 		for i := range 20_000 {
 			at += time.Duration(random.ExpFloat64() * float64(7*ms))
 			switch {
-			case random.IntN(100) == 0 && i < 19_000: // a multiple of 500 ms, or 1 ns before or after this multiple
+			case random.IntN(100) == 0 && i < 19_000: // move to a multiple of 500 ms, or to 1 ns before or after it
 				at = at/(500*ms)*(500*ms) + 500*ms + time.Duration(random.IntN(3)-1)
 			case random.IntN(1000) == 0:
 				at += 5 * time.Second
@@ -67,14 +67,14 @@ func TestSecondsAddUpToResponseTimes(t *testing.T) {
 	}
 }
 
-// Each call in flight spends time in skipped seconds, too. The call-seconds of a second are the same whether the second
-// is read when it ends, much later, or never.
+// Each call in flight spends call-seconds in skipped seconds, too. The call-seconds of a second are the same whether
+// the statistic turns in every second, or turns once and skips many seconds.
 func TestTrapSkippedSeconds(t *testing.T) {
-	for name, read := range map[string]bool{"read each second": true, "read at the end": false} {
+	for name, each := range map[string]bool{"turn in each second": true, "turn once": false} {
 		r := newRig(t, node.Options{})
 		long, more := r.Enter(300*ms, 1), r.Enter(1750*ms, 7) // a batch of 7 is one call in flight
 		for i := range 200 {
-			if at := time.Duration(i) * time.Second; read && at > 2*time.Second {
+			if at := time.Duration(i) * time.Second; each && at > 2*time.Second {
 				r.Seal(at)
 			}
 		}
@@ -104,7 +104,7 @@ func TestTrapSkippedSeconds(t *testing.T) {
 }
 
 // A call that enters without a lock checks the end mark and then adds itself to the call word. If the bucket turns
-// between these two steps, the call counts in the next bucket. The call-seconds of the call begin at its stamp.
+// between these two steps, the call counts in the next bucket. Its call-seconds begin at its stamp anyway.
 func TestTrapATurnWhileACallEnters(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
@@ -119,7 +119,7 @@ func TestTrapATurnWhileACallEnters(t *testing.T) {
 		begin := time.Duration(3*i) * time.Second
 		a, b, c := begin+999*ms+123, begin+time.Second, begin+2500*ms
 		r.Seal(begin)
-		r.at(b) // the clock has passed the boundary, but the statistic has not turned
+		r.at(b) // move the clock to the boundary; this does not turn the statistic
 		var wg sync.WaitGroup
 		var ready atomic.Int32
 		for w := range writers {
@@ -154,7 +154,8 @@ func TestTrapATurnWhileACallEnters(t *testing.T) {
 	t.Logf("%d of %d calls counted in the next bucket", late, writers*rounds)
 }
 
-// A slewed second is up to 1 % shorter or longer. Its record has the call-seconds of the real length of the second.
+// A slewed second is up to 1 % shorter or longer. The call-seconds in its record are the call-seconds of its real
+// length.
 func TestTrapSlewedSeconds(t *testing.T) {
 	for _, off := range []time.Duration{-700 * ms, 700 * ms} {
 		r := newRig(t, node.Options{})
@@ -172,8 +173,8 @@ func TestTrapSlewedSeconds(t *testing.T) {
 				t.Fatalf("second %d cannot be read", i)
 			}
 			// The long call is always in flight. A call of 1.7 ms begins every 2.9 ms, so on average 1.7/2.9 = 0.5862
-			// short calls are in flight. Together they spend 1.5862 call-seconds in a second. A slewed second is 1 %
-			// shorter or longer, and has 1 % fewer or more call-seconds.
+			// short calls are in flight. The long call and the short calls together spend 1.5862 call-seconds in a
+			// second. A slewed second is 1 % shorter or longer, and has 1 % fewer or more call-seconds.
 			want := 1.5862 * (1 - 0.01*float64(off)/float64(700*ms))
 			if got := m.InFlightAvg(); i < 19 && (got < want-0.001 || got > want+0.001) {
 				t.Errorf("off %v: %v in flight in second %d", off, got, i)
@@ -193,7 +194,8 @@ func TestTrapSlewedSeconds(t *testing.T) {
 }
 
 // A call may be backdated, resumed, borrowed, or entered with a stamp outside of the open bucket. The call word then
-// does not contain the stamp that the exit uses. The exit must nevertheless correct the rounding of the call word.
+// does not contain the stamp that the exit uses for its correction. After the exit, the call-seconds must be exact
+// anyway.
 func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
 	const odd = 12345 // not a multiple of a tick
 	for name, tc := range map[string]struct {
@@ -239,9 +241,9 @@ func TestTrapBackdatedResumedAndBorrowed(t *testing.T) {
 	}
 }
 
-// A call may exit with a stamp before the stamp of its entry. Such an exit does not reduce the call-seconds of other
-// calls. If the exit stamp is before the open second, sealed seconds have counted the call after its exit stamp. The
-// exit subtracts this time.
+// If the stamp of an exit is before the stamp of the entry, the call spends no time, and the call-seconds of other
+// calls stay the same. An exit may also have a stamp in a second that was sealed while the call was in flight. The
+// sealed second has then counted the call after its exit stamp. The exit subtracts this time from the open second.
 func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 	for name, tc := range map[string]struct {
 		calls func(r *rig)
@@ -270,9 +272,9 @@ func TestTrapAnExitBeforeItsEntry(t *testing.T) {
 	}
 }
 
-// The total of call-seconds in snapshots grows while a call is in flight, never falls, and equals the sum over the
-// seconds. An exit with a stamp before an earlier snapshot reduces the true total. The reported total then stays
-// constant until the true total exceeds the reported total.
+// The call-seconds that snapshots report grow while a call is in flight, and never fall. If a call exits with a stamp
+// before the reading of an earlier snapshot, the exit reduces the true total. The reported total then stays constant
+// until the true total exceeds it. Apart from this case, the reported total equals the sum over the seconds.
 func TestCallSecondsNeverFall(t *testing.T) {
 	r := newRig(t, node.Options{})
 	long := r.Enter(200*ms, 1)
@@ -290,7 +292,7 @@ func TestCallSecondsNeverFall(t *testing.T) {
 	if got := r.second(t, 5).InFlightTime; got != 100*ms+rest(200*ms) {
 		t.Errorf("second 5 has %v", got)
 	}
-	other := r.Enter(6100*ms+1, 1) // the stamp is in the middle of a tick
+	other := r.Enter(6100*ms+1, 1) // the stamp is not a multiple of a tick
 	before := r.Snapshot(6100*ms+1, nil).InFlightSeconds
 	if before < r.Snapshot(6*time.Second, nil).InFlightSeconds {
 		t.Error("a call that has just entered lowers the total")
@@ -394,7 +396,7 @@ func TestNothingIsLostAcrossTurnsOfCallSeconds(t *testing.T) {
 		case 20:
 			stepped.Add(int64(time.Hour))
 		case 40:
-			stepped.Add(int64(300*ms) * (next/64%2*2 - 1)) // the timeline slews by 1 %, so 300 ms take 30 s
+			stepped.Add(int64(300*ms) * (next/64%2*2 - 1)) // the timeline slews by 1 %, so it corrects 300 ms in 30 s
 		}
 		for range 7 {
 			clock.Add(int64(43*ms) + 1001) // successive readings have different positions within a tick

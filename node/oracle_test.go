@@ -15,7 +15,7 @@ import (
 
 // event is one event in the list of the oracle.
 type event struct {
-	at      time.Duration // line time of the event, not before the previous event
+	at      time.Duration // line time at which the event counts, since second zero; events are in this order
 	pass    int64
 	block   int64
 	done    int64
@@ -25,7 +25,7 @@ type event struct {
 	rt      time.Duration
 	balance int64         // change of the calls in flight
 	stripe  int           // stripe whose balance changes
-	when    time.Duration // reading at which balance changes: stamp of an entry, or clock at an exit
+	when    time.Duration // reading of this change: stamp of an entry, start of a loan's bucket, or clock at an exit
 }
 
 // oracle keeps every event of one statistic and computes each result from all of these events.
@@ -36,8 +36,8 @@ type oracle struct {
 	spells
 }
 
-// inside is the period from the return of Enter to the stamp of the exit of a call. The test reads the clock for this
-// stamp before it calls Exit.
+// inside is a period in which one call is certainly in flight. It begins when Enter, Resume or Loan.Call returns the
+// call, and ends at the stamp of the exit. The test takes this stamp before it calls Exit.
 type inside struct{ from, to time.Duration }
 
 // stillInside is the value of inside.to for a call that has not exited.
@@ -94,9 +94,10 @@ func (l *level) add(n int64, inSecond bool) {
 	}
 }
 
-// flying returns the number of calls in flight at end, and the maximum in flight in [start, end). It also returns the
-// highest maximum of a single stripe in this time, and the sum of the maxima of all stripes.
-func (o *oracle) flying(start, end time.Duration) (all level, highest, sum int64) {
+// inFlight examines the time [start, end). It returns the calls in flight at the end of this time, and their maximum in
+// this time. It also returns the highest maximum of a single stripe in this time, and the sum of the maxima of all
+// stripes.
+func (o *oracle) inFlight(start, end time.Duration) (all level, highest, sum int64) {
 	var stripes [1 + 16]level
 	for _, e := range o.events {
 		if e.at >= end {
@@ -120,14 +121,14 @@ type oracles struct {
 	slewed  bool  // seconds may be slewed
 }
 
-// most returns the maximum in flight in [start, end), for all oracles together. A call counts as in flight from the
-// stamp of its entry until its exit is recorded.
-func (o *oracles) most(start, end time.Duration) (most int64) {
+// maxInFlight returns the maximum in flight in [start, end), for all oracles together. A call counts as in flight from
+// the stamp of its entry until its exit is recorded.
+func (o *oracles) maxInFlight(start, end time.Duration) (most int64) {
 	var all []event
 	var flying int64
 	for _, x := range o.list {
-		own, _, _ := x.flying(start, end)
-		began, _, _ := x.flying(start, start)
+		own, _, _ := x.inFlight(start, end)
+		began, _, _ := x.inFlight(start, start)
 		most, flying = max(most, own.most), flying+began.now
 		for _, e := range x.events {
 			if e.at >= start && e.at < end {
@@ -146,9 +147,9 @@ func (o *oracles) most(start, end time.Duration) (most int64) {
 	return most
 }
 
-// inside returns the maximum number of calls that were inside at the same time (see the type inside). It looks at the
-// second that starts at the reading start.
-func (o *oracles) inside(start time.Duration) (most int64) {
+// maxInside examines the second that starts at the reading start. It returns the highest number of calls that were
+// inside at the same time (see the type inside).
+func (o *oracles) maxInside(start time.Duration) (most int64) {
 	var all []*inside
 	for _, x := range o.list {
 		all = append(all, x.inside...)
@@ -184,8 +185,8 @@ func (o *oracles) quantile(q float64, from, to time.Duration) time.Duration {
 	return all.quantile(q, from, to)
 }
 
-// answered returns the number of completions for each code.
-func (o *oracles) answered() map[node.Code]int64 {
+// completions returns the number of completions for each code.
+func (o *oracles) completions() map[node.Code]int64 {
 	all := map[node.Code]int64{0: 0}
 	for _, x := range o.list {
 		for _, e := range x.events {
@@ -227,9 +228,9 @@ func (o *oracles) second(i int64) node.MetricNode {
 		return max(most, began, ended, int64(math.Ceil(average)))
 	}
 	for _, x := range o.list {
-		began, _, _ := x.flying(start, start)
+		began, _, _ := x.inFlight(start, start)
 		before += began.now
-		flying, most, sum := x.flying(start, end)
+		flying, most, sum := x.inFlight(start, end)
 		m.InFlight += flying.now
 		spent := max(x.within[i], 0) // within is negative only in the last second of a retired statistic
 		m.InFlightTime += spent
@@ -279,7 +280,7 @@ type subject struct {
 	position
 	calls   []flying
 	loans   []*loan
-	lent    int // number of loans that have become calls
+	lent    int // number of loans whose buckets have begun so far
 	retired bool
 }
 
@@ -299,8 +300,8 @@ type loan struct {
 	stay            *stay
 }
 
-// counted returns the line time at which an event with the given stamp counts. If the statistic turns, counted first
-// makes calls of the loans whose buckets have begun.
+// counted returns the line time at which an event with the given stamp counts. If this event turns the statistic,
+// counted first counts each loan whose bucket has begun as a call in flight.
 func (s *subject) counted(stamp time.Duration) time.Duration {
 	end, from := s.end, s.open+s.length
 	when := s.position.counted(stamp)
@@ -311,7 +312,7 @@ func (s *subject) counted(stamp time.Duration) time.Duration {
 	var there bool // whether goTo has reached the open bucket
 	goTo := func(begin, to time.Duration) {
 		if from != to+s.length {
-			s.pass(end, from, begin, to)
+			s.turnTo(end, from, begin, to)
 			end, from = begin+s.length, to+s.length
 		}
 		there = to == s.open
@@ -329,7 +330,7 @@ func (s *subject) counted(stamp time.Duration) time.Duration {
 			l.passed = true
 			s.lent++
 			s.events = append(s.events, event{at: l.bucket, pass: l.n, borrow: l.n, balance: 1, when: begin})
-			l.stay = s.came(begin, begin)
+			l.stay = s.addCall(begin, begin)
 		}
 	}
 	if !there {
@@ -340,8 +341,8 @@ func (s *subject) counted(stamp time.Duration) time.Duration {
 
 func (s *subject) record(e event) { s.events = append(s.events, e) }
 
-// entered records c as a call in flight. The time in which c is inside (see the type inside) starts at the reading now.
-func (s *subject) entered(c flying, now time.Duration) {
+// track records c as a call in flight. The time in which c is inside (see the type inside) starts at the reading now.
+func (s *subject) track(c flying, now time.Duration) {
 	c.inside = &inside{now, stillInside}
 	s.inside = append(s.inside, c.inside)
 	s.calls = append(s.calls, c)
@@ -446,14 +447,14 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		if random.IntN(8) == 0 {
 			c := s.Resume(now, n)
 			s.record(event{at: s.counted(at), balance: 1, when: at, stripe: c.Stripe()})
-			s.entered(flying{call: &c, entered: at, n: n, stay: s.came(at, s.begin)}, r.now)
-			s.more(-rest(at))
+			s.track(flying{call: &c, entered: at, n: n, stay: s.addCall(at, s.begin)}, r.now)
+			s.addOpen(-rest(at))
 			break
 		}
 		c := s.Enter(now, n)
 		s.record(event{at: s.counted(at), pass: n, balance: 1, when: at, stripe: c.Stripe()})
-		s.entered(flying{call: &c, entered: at, n: n, stay: s.came(at, s.begin)}, r.now)
-		s.more(-rest(at))
+		s.track(flying{call: &c, entered: at, n: n, stay: s.addCall(at, s.begin)}, r.now)
+		s.addOpen(-rest(at))
 	case k < 7 && len(s.calls) > 0:
 		i := random.IntN(len(s.calls))
 		c := s.calls[i]
@@ -462,7 +463,7 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		if random.IntN(8) == 0 {
 			to := max(c.entered-time.Duration(random.Int64N(int64(2*time.Second))), 0)
 			c.call.Backdate(leap.Reading(to))
-			s.more(rest(c.entered) - rest(to))
+			s.addOpen(rest(c.entered) - rest(to))
 			c.entered = to
 		}
 		code := node.Code(len(s.events) % 4 * 100) // 0, 100, 200 or 300; 0 means that the call has no code
@@ -472,8 +473,8 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 			at: s.counted(at), done: c.n, code: code, rt: max(at-c.entered, 0),
 			balance: -1, when: r.now, stripe: c.call.Stripe(),
 		}
-		s.went(c.stay, max(at, c.entered))
-		s.more(rest(c.entered))
+		s.removeCall(c.stay, max(at, c.entered))
+		s.addOpen(rest(c.entered))
 		if failed {
 			e.failed = c.n
 		}
@@ -522,8 +523,8 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 		}
 		if ok {
 			s.loans = slices.DeleteFunc(s.loans, func(x *loan) bool { return x == l })
-			s.entered(flying{call: &c, entered: l.entered, n: l.n, stay: l.stay}, r.now)
-			s.more(-rest(l.entered))
+			s.track(flying{call: &c, entered: l.entered, n: l.n, stay: l.stay}, r.now)
+			s.addOpen(-rest(l.entered))
 		}
 	case retire && len(s.calls) == 0 && len(s.loans) == 0:
 		s.counted(r.now)
@@ -541,11 +542,11 @@ func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w
 	}
 }
 
-// checkTimesByCode compares the histograms in the parameter by with want, which contains all response times by code.
-func checkTimesByCode(t *testing.T, by *node.Codes, want map[node.Code][]time.Duration) {
+// checkTimesByCode compares the histograms in got with want, which contains all response times by code.
+func checkTimesByCode(t *testing.T, got *node.Codes, want map[node.Code][]time.Duration) {
 	t.Helper()
 	before, codes := -1, 0
-	for code, h := range by.Histograms() {
+	for code, h := range got.Histograms() {
 		if int(code) <= before {
 			t.Fatalf("the histogram of code %d follows %d", code, before)
 		}
@@ -584,15 +585,15 @@ func checkTimesByCode(t *testing.T, by *node.Codes, want map[node.Code][]time.Du
 // witness keeps earlier results for comparison with later ones.
 type witness struct {
 	records   map[int64]node.MetricNode
-	forgotten int64 // index of the first second that is still readable
+	forgotten int64 // index of a second; the removal of leaves made all earlier seconds unreadable
 	h         node.Histogram
 	codes     node.Codes
 	reported  time.Duration // highest call-seconds of all snapshots so far
 }
 
-// check compares all results of a view, the parameter read, with the oracles.
+// check compares all results of the view with the results of the oracles.
 func check(
-	t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subject, read *node.View,
+	t *testing.T, random *rand.Rand, r *rig, o *oracles, subjects []*subject, view *node.View,
 	buckets int, steps bool, w *witness,
 ) {
 	t.Helper()
@@ -607,7 +608,9 @@ func check(
 		s.counted(r.now)
 		if random.IntN(2) == 0 || steps && len(s.loans) > 0 {
 			// If s is not sealed here, the view turns s in two steps. The first step turns s to the start of the open
-			// second. In this step, loans of the first bucket of this second become calls.
+			// second, and loans from the first bucket of this second then become calls. The oracle turns s in one step.
+			// With slewed seconds and loans, the results of two steps may differ from the results of one step, so s is
+			// sealed here.
 			s.Seal(now)
 		}
 		open = max(open, s.open)
@@ -626,9 +629,9 @@ func check(
 	}
 	r.line.At(now)
 	present := int64(open / time.Second)
-	first := read.Since() - r.zero
+	first := view.Since() - r.zero
 	for i := max(first, present-65-int64(random.IntN(2))*700); i <= present; i++ {
-		m, ok := read.Second(r.zero + i)
+		m, ok := view.Second(r.zero + i)
 		name, fresh := r.line.WallTime(r.zero + i)
 		if ok != (i < present && fresh && i >= w.forgotten) && i > present-600 {
 			t.Fatalf("second %d of %d: readable %t", i, present, ok)
@@ -641,12 +644,12 @@ func check(
 			t.Fatalf("second %d is named %v, want %v", i, name, want.Start)
 		}
 		want.Start = name
-		most := o.most(time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
+		most := o.maxInFlight(time.Duration(i)*time.Second, time.Duration(i+1)*time.Second)
 		if m.InFlightMax > most || m.InFlightMax < want.InFlightMax {
 			t.Fatalf("second %d of %d: maximum in flight at least %d, which is not from %d to %d",
 				i, present, m.InFlightMax, want.InFlightMax, most)
 		}
-		if inside := o.inside(time.Duration(i) * time.Second); !steps && inside > m.InFlightMaxUpper {
+		if inside := o.maxInside(time.Duration(i) * time.Second); !steps && inside > m.InFlightMaxUpper {
 			t.Fatalf("second %d of %d: maximum in flight at most %d, but %d calls were inside",
 				i, present, m.InFlightMaxUpper, inside)
 		}
@@ -664,11 +667,11 @@ func check(
 	var appended []node.MetricNode
 	since := present - 1 - random.Int64N(700)
 	for i := since; i < present; i++ {
-		if m, ok := read.Second(r.zero + i); ok {
+		if m, ok := view.Second(r.zero + i); ok {
 			appended = append(appended, m)
 		}
 	}
-	if got := read.AppendSeconds(nil, r.zero+since, r.zero+present+10); !slices.Equal(got, appended) {
+	if got := view.AppendSeconds(nil, r.zero+since, r.zero+present+10); !slices.Equal(got, appended) {
 		for i := range min(len(got), len(appended)) {
 			if got[i] != appended[i] {
 				t.Fatalf("in a list: %v, single: %v", got[i], appended[i])
@@ -678,14 +681,14 @@ func check(
 	}
 
 	end := open + length
-	win := read.Window(now)
-	if want := o.counts(end-time.Second, end); win.Counts != want || read.PassQPS(now) != float64(want.Pass) {
+	win := view.Window(now)
+	if want := o.counts(end-time.Second, end); win.Counts != want || view.PassQPS(now) != float64(want.Pass) {
 		t.Fatalf("window at %v:\n got %+v\nwant %+v", open, win.Counts, want)
 	}
 	var most int64
 	for back := range buckets {
 		want := o.counts(end-time.Duration(back+1)*length, end-time.Duration(back)*length)
-		if got := read.Bucket(now, back); got != want {
+		if got := view.Bucket(now, back); got != want {
 			t.Fatalf("bucket %d back at %v:\n got %+v\nwant %+v", back, open, got, want)
 		}
 		most = max(most, want.Complete)
@@ -694,7 +697,7 @@ func check(
 		t.Fatalf("most completions in a bucket: %d, want %d", win.MaxComplete, most)
 	}
 	end = time.Duration(present+1) * time.Second
-	minute := read.Minute(now)
+	minute := view.Minute(now)
 	if want := o.counts(end-time.Minute, end); minute.Counts != want {
 		t.Fatalf("minute at %v:\n got %+v\nwant %+v", open, minute.Counts, want)
 	}
@@ -710,24 +713,24 @@ func check(
 	to := from + random.Int64N(max(present-from+1, 1))
 	begin, until := time.Duration(from)*time.Second, time.Duration(to)*time.Second
 	want := o.counts(begin, until)
-	if got, whole := read.Sum(r.zero+from, r.zero+to); got != want || !whole {
+	if got, whole := view.Sum(r.zero+from, r.zero+to); got != want || !whole {
 		t.Fatalf("sum of seconds %d to %d:\n got %+v (%t)\nwant %+v", from, to, got, whole, want)
 	}
 	h := &w.h
-	if !read.Histogram(r.zero+from, r.zero+to, h) || h.Count() != want.Complete || h.Sum() != want.RTSum {
+	if !view.Histogram(r.zero+from, r.zero+to, h) || h.Count() != want.Complete || h.Sum() != want.RTSum {
 		t.Fatalf("histogram of seconds %d to %d: %d with sum %v, want %+v", from, to, h.Count(), h.Sum(), want)
 	}
 	checkCells(t, h)
 	for _, q := range []float64{0, 0.01, 0.5, 0.9, 0.99, 1} {
 		checkQuantile(t, h, q, o.quantile(q, begin, until))
 	}
-	checkDistributions(t, read, r.zero, from, to, o)
-	if _, whole := read.Sum(r.zero+from, r.zero+present+1); whole {
+	checkDistributions(t, view, r.zero, from, to, o)
+	if _, whole := view.Sum(r.zero+from, r.zero+present+1); whole {
 		t.Fatalf("a sum with the open second is reported as complete")
 	}
 
-	s := read.SnapshotByCode(now, h, &w.codes)
-	if got, want := maps.Collect(w.codes.All()), o.answered(); !maps.Equal(got, want) {
+	s := view.SnapshotByCode(now, h, &w.codes)
+	if got, want := maps.Collect(w.codes.All()), o.completions(); !maps.Equal(got, want) {
 		t.Fatalf("calls by code: %v, want %v", got, want)
 	}
 	before := -1
@@ -754,7 +757,7 @@ func check(
 	}
 	var spent time.Duration
 	for _, x := range subjects {
-		spent += x.until(r.now)
+		spent += x.totalAt(r.now)
 	}
 	w.reported = max(w.reported, spent)
 	spent = w.reported
@@ -764,13 +767,14 @@ func check(
 	var age time.Duration
 	known := true
 	for _, x := range subjects {
-		known = known && (!steps || x.lent == 0) // after slewing, the ages of borrowed calls are off by the slewed time
+		// After slewing, the ages of calls with a loan are off by the slewed time.
+		known = known && (!steps || x.lent == 0)
 		for _, c := range x.calls {
 			age += r.now - c.entered
 		}
 		for _, l := range x.loans {
 			if l.passed {
-				age += r.now - l.bucket // before Loan.Call returns the call, its age starts with the bucket
+				age += r.now - l.bucket // until Loan.Call returns the call, its age begins with the bucket of the loan
 			}
 		}
 	}
@@ -778,8 +782,8 @@ func check(
 	if known && (s.InFlightElapsed > highest.Seconds() || s.InFlightElapsed < lowest.Seconds()) {
 		t.Fatalf("the age of %d calls in flight is %v s at %v, want %v", inFlight, s.InFlightElapsed, r.now, age)
 	}
-	calls, passes := read.Waiting(now)
-	if want := o.counts(-1, end); s.Total != want || s.InFlight != inFlight || read.InFlight() != inFlight ||
+	calls, passes := view.Waiting(now)
+	if want := o.counts(-1, end); s.Total != want || s.InFlight != inFlight || view.InFlight() != inFlight ||
 		passes != waiting || calls != waiters {
 		t.Fatalf("total at %v:\n got %+v, %d in flight, %d waiting\nwant %+v, %d, %d",
 			open, s.Total, s.InFlight, passes, want, inFlight, waiting)
@@ -789,7 +793,7 @@ func check(
 	}
 	checkCells(t, h)
 	checkQuantile(t, h, 0.95, o.quantile(0.95, -1, end))
-	last, _ := read.Second(r.zero + present - 1)
+	last, _ := view.Second(r.zero + present - 1)
 	peak := s.Peak
 	if random.IntN(4) == 0 { // the oracle is slow, so it checks about one of four peaks
 		peak = 0
@@ -803,8 +807,8 @@ func check(
 }
 
 // checkDistributions compares three results with the oracles: the histogram of each second in [from, to), the histogram
-// of all time before the second from, and the counts of this time. The view must have kept all histograms from the
-// second from on.
+// of all time before these seconds, and the counts of all time before these seconds. The view must still have the
+// histograms of [from, to) and of all later seconds.
 func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *oracles) {
 	t.Helper()
 	hs := make([]node.Histogram, to-from)
@@ -839,8 +843,8 @@ func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *ora
 	}
 }
 
-// checkQuantile checks that the estimate of the q-quantile lies in the bucket of the true value, want, and that the
-// quantiles 0 and 1 are exact.
+// checkQuantile checks that the estimate of the q-quantile lies in the native bucket of the true value, want, and that
+// the quantiles 0 and 1 are exact.
 func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duration) {
 	t.Helper()
 	got := h.Quantile(q)
@@ -855,7 +859,7 @@ func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duratio
 func TestAgainstOracle(t *testing.T) {
 	seeds := uint64(6) // FuzzAgainstOracle tries more
 	if testing.Short() {
-		seeds = 3 // the race detector runs in short mode, but a test with one goroutine has no races
+		seeds = 3 // short mode is for the race detector, and this test has only one goroutine, so it has no races
 	}
 	for seed := range seeds {
 		for _, buckets := range []int{1, 2, 10} {
@@ -871,7 +875,7 @@ func FuzzAgainstOracle(f *testing.F) {
 	f.Add(uint64(202), uint64(260), uint8('/'), uint8(0xf0), true) // a second whose first buckets are slewed
 	f.Add(uint64(1), uint64(2), uint8(4), uint8(3), true)
 	f.Add(uint64(47), uint64(33), uint8('X'), uint8('@'), false) // a call is resumed in the last nanosecond of a bucket
-	// With this input, a reader asks for a second before the history and before the first second of a leaf.
+	// With this input, a reader reads a second before the history and before the first second of a leaf.
 	f.Add(uint64(0), uint64(65), uint8(0), uint8(0x13), false)
 	f.Fuzz(func(t *testing.T, a, b uint64, buckets, leaves uint8, steps bool) {
 		divisors := []int{1, 2, 4, 5, 10, 20}

@@ -31,36 +31,36 @@ func (s *spells) add(second int64, d time.Duration) {
 	s.total += d
 }
 
-// more adds call-seconds to the open second.
-func (s *spells) more(d time.Duration) { s.add(s.second, d) }
+// addOpen adds call-seconds to the open second.
+func (s *spells) addOpen(d time.Duration) { s.add(s.second, d) }
 
-// came adds a call. The parameter at is the stamp of its entry, and start is the reading at which the open bucket
+// addCall adds a call. The parameter at is the stamp of its entry, and start is the reading at which the open bucket
 // starts.
-func (s *spells) came(at, start time.Duration) *stay {
+func (s *spells) addCall(at, start time.Duration) *stay {
 	x := &stay{until: at}
 	s.stays[x] = true
 	s.late[s.second] += max(start-at, 0)
 	return x
 }
 
-// went removes the call x. The parameter at is the stamp of its exit.
-func (s *spells) went(x *stay, at time.Duration) {
-	s.more(at - x.until)
+// removeCall removes the call x. The parameter at is the stamp of its exit.
+func (s *spells) removeCall(x *stay, at time.Duration) {
+	s.addOpen(at - x.until)
 	delete(s.stays, x)
 }
 
-// pass turns from one bucket to a later one. The parameters end and from are the end of the earlier bucket, as a
+// turnTo turns from one bucket to a later one. The parameters end and from are the end of the earlier bucket, as a
 // reading and as a line time. The parameters begin and to are the start of the later bucket, as a reading and as a line
 // time.
 //
-// The second of the later bucket also gets two corrections. The first correction is added for each call in flight: the
-// time between the two readings, minus the time between the two line times. The second correction applies if the second
-// of the earlier bucket would have negative call-seconds. This second then has 0, and the second of the later bucket
-// gets the negative rest.
-func (s *spells) pass(end, from, begin, to time.Duration) {
+// turnTo corrects the second that contains the later bucket, for two reasons. If slewing has moved the start of the
+// later bucket, the difference is added for each call in flight: the time between the two readings, minus the time
+// between the two line times. If the two buckets are in different seconds, and the earlier second has negative
+// call-seconds, the earlier second gets 0, and the later second gets the negative rest.
+func (s *spells) turnTo(end, from, begin, to time.Duration) {
 	next := int64(to / time.Second)
 	for x := range s.stays {
-		s.more(end - x.until)
+		s.addOpen(end - x.until)
 		for at := from; at < to; {
 			until := min((at/time.Second+1)*time.Second, to)
 			s.add(int64(at/time.Second), until-at)
@@ -77,8 +77,8 @@ func (s *spells) pass(end, from, begin, to time.Duration) {
 	}
 }
 
-// until returns the call-seconds of all seconds up to the reading now.
-func (s *spells) until(now time.Duration) time.Duration {
+// totalAt returns the call-seconds of all seconds up to the reading now.
+func (s *spells) totalAt(now time.Duration) time.Duration {
 	sum := s.total
 	for x := range s.stays {
 		sum += now - x.until
