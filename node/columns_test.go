@@ -39,8 +39,9 @@ func TestEveryNumberHasAColumn(t *testing.T) {
 	}
 }
 
-// The code that packs, unpacks and adds records names each column by hand, and uses no loop over the columns, because
-// it runs for each second of each leaf. If this code left out a column, the column would be 0 in every view.
+// The code that packs, unpacks and adds records has a separate statement for each number, and no loop over the columns,
+// because it runs for each second of each leaf. If this code left out a number, the column of this number would be 0 in
+// every view.
 func TestEveryColumnIsKept(t *testing.T) {
 	now := time.Duration(0)
 	line := leap.NewTimeline(leap.Clock{
@@ -81,7 +82,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 			if c.None != nil { // shortest and longest response times are not added
 				sum = *c.At(&want)
 			}
-			if c.Name == "in_flight_max" && n > 1 { // the lower bound is the number of calls in flight at the end
+			if c.Name == "in_flight_max" && n > 1 { // here the lower bound is the sum of the calls in flight at the end
 				sum = n * want.InFlight
 			}
 			if got := *c.At(&one); got != sum {
@@ -92,7 +93,7 @@ func TestEveryColumnIsKept(t *testing.T) {
 	check(1)
 	check(2)
 	for _, s := range leaves {
-		// After this record, the first record is not the newest one.
+		// Add a later record, so that the first record is no longer the newest one.
 		s.store(secondStart(first+5), rec, []int64{0, want.Pass})
 	}
 	check(1)

@@ -12,17 +12,18 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// callFor runs goroutines that make calls for the given time. The first goroutine uses the first statistic, the second
-// goroutine uses the second statistic, and so on, starting over after the last statistic. callFor returns the elapsed
+// callFor runs the given number of goroutines, which make calls for the given time. Each goroutine uses one statistic.
+// The first goroutine uses the first statistic, the second one uses the second statistic, and so on. If there are more
+// goroutines than statistics, the next goroutine uses the first statistic again. callFor returns the elapsed
 // nanoseconds divided by the number of all calls.
-func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*node.Statistic) float64 {
+func callFor(line *leap.Timeline, length time.Duration, goroutines int, stats ...*node.Statistic) float64 {
 	var wg sync.WaitGroup
 	calls := make([]int64, goroutines)
 	begin := line.Now()
 	for g := range goroutines {
 		wg.Go(func() {
 			s, n := stats[g%len(stats)], int64(0)
-			for now := begin; now.Sub(begin) < each; n++ {
+			for now := begin; now.Sub(begin) < length; n++ {
 				c := s.Enter(line.Now(), 1)
 				now = line.Now()
 				c.Exit(now, false, 0)
@@ -39,10 +40,10 @@ func callFor(line *leap.Timeline, each time.Duration, goroutines int, stats ...*
 	return float64(took.Nanoseconds()) / float64(sum)
 }
 
-// BenchmarkFresh measures whole calls of two goroutines to one statistic. Each round uses a new statistic, because the
-// first contention for a statistic determines its stripes for the rest of its life. For comparison, the benchmark also
-// measures the same calls to two statistics, one for each goroutine. If fewer or more processors are available, both
-// results change.
+// BenchmarkFresh measures complete calls that two goroutines make to one statistic. Each round uses a new statistic,
+// because the first contention for a statistic determines its stripes for the rest of its life. For comparison, each
+// round also measures the same calls to two statistics, one for each goroutine. If fewer or more processors are
+// available, both results change.
 func BenchmarkFresh(b *testing.B) {
 	const fresh, each = 24, 50 * time.Millisecond
 	var shared, times []float64
@@ -75,8 +76,8 @@ func BenchmarkFresh(b *testing.B) {
 	b.ReportMetric(100*float64(one)/float64(len(shared)), "%-one-stripe")
 }
 
-// BenchmarkHot measures the calls to one statistic and the memory of this statistic. One goroutine per processor makes
-// calls. The benchmark also runs with more processors than this machine has.
+// BenchmarkHot measures the time of a call and the memory of a statistic while one goroutine per processor calls the
+// same statistic. The benchmark also runs with more processors than this machine has.
 func BenchmarkHot(b *testing.B) {
 	for _, processors := range []int{2, 8, 64} {
 		b.Run(fmt.Sprint(processors), func(b *testing.B) {
@@ -93,7 +94,7 @@ func BenchmarkHot(b *testing.B) {
 				var list [statistics]*node.Statistic
 				var before uint64
 				for i := range list {
-					if i == 1 { // calls to list[0] also allocate memory for goroutines, which is not counted
+					if i == 1 { // the calls to list[0] also allocate memory for goroutines, so measure from list[1] on
 						before = heap()
 					}
 					list[i] = node.New(config, line.Now())
@@ -120,7 +121,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkTurn measures the turn of a bucket, during which writers wait. Every second turn also seals a second.
+// BenchmarkTurn measures how long the turn of a bucket takes. Writers wait during this time. Half of the turns also
+// seal a second.
 func BenchmarkTurn(b *testing.B) {
 	for _, processors := range []int{1, 2, 8, 64} {
 		b.Run(fmt.Sprint(processors), func(b *testing.B) {

@@ -11,8 +11,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A counter always equals the number of calls of its statistics that are in flight or waiting. The test uses calls of
-// all kinds, which enter before or after SetCounters.
+// A counter always equals the number of calls in flight or waiting, summed over the statistics that it follows. The
+// test uses calls of all kinds, which enter before or after SetCounters.
 func TestCountersAgainstOracle(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 5))
@@ -146,7 +146,7 @@ func TestCountersUnderConcurrentCalls(t *testing.T) {
 					t.Errorf("%d in flight", n)
 				}
 			}
-			s.Retire(line.Now(), 1<<60) // Retire fails, because the statistic is never idle
+			s.Retire(line.Now(), 1<<60) // Retire fails, because the open second is before second 1<<60
 		}
 		s.SetCounters(&counters[0], &counters[1])
 	})

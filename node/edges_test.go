@@ -13,18 +13,19 @@ func TestCallSecondsOfACloneNeverFall(t *testing.T) {
 	r := newRig(t, node.Options{})
 	c := r.Enter(0, 1)
 	reported := r.Snapshot(2*time.Second, nil).InFlightSeconds
-	c.Exit(time.Second, false, 0) // the stamp of the exit is before the snapshot
+	c.Exit(time.Second, false, 0) // the stamp of the exit is before the reading of the snapshot
 	if got := r.view.Clone().Snapshot(r.at(2*time.Second), nil).InFlightSeconds; got != reported || got < 1.9 {
 		t.Errorf("the clone reports %v s, the original had reported %v", got, reported)
 	}
 }
 
-// A snapshot at a reading before the current one does not turn the bucket. The snapshot reports call-seconds up to the
-// end of the open bucket, and not up to the current reading.
+// The reading of a snapshot lies in the open bucket, but the clock has passed the end of this bucket. The snapshot does
+// not turn the statistic. It reports call-seconds up to the end of the open bucket, and not up to the time of the
+// clock.
 func TestCallSecondsEndWithTheOpenBucket(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.Enter(0, 1)
-	r.at(900 * ms) // the clock has passed the end of the bucket, but the statistic has not turned
+	r.at(900 * ms) // move the clock past the end of the bucket; this does not turn the statistic
 	if got := r.view.Snapshot(leap.Reading(100*ms), nil).InFlightSeconds; got != 0.5 {
 		t.Errorf("%v call-seconds, want 0.5", got)
 	}
@@ -57,7 +58,8 @@ func TestFilledQuotaHasBorrowedPasses(t *testing.T) {
 	}
 }
 
-// Borrowed passes count as waiting until their bucket begins, even if nothing is recorded at that time.
+// A call with a loan waits until the bucket of the loan begins. From then on, Waiting does not count the call and its
+// passes, even if no event was recorded in the meantime.
 func TestWaitingEndsWithTheBucket(t *testing.T) {
 	for at, want := range map[time.Duration][2]int64{499 * ms: {1, 3}, 500 * ms: {0, 0}} {
 		r := newRig(t, node.Options{})
@@ -70,8 +72,8 @@ func TestWaitingEndsWithTheBucket(t *testing.T) {
 	}
 }
 
-// A leaf that began less than a minute ago had no calls before it began. Histogram therefore returns true, although the
-// given range begins before the time for which leaves keep histograms.
+// A leaf keeps its histograms for a minute by default, so a leaf that began less than a minute ago still has all of
+// them. For such a leaf, Histogram returns true even if the given range begins more than a minute ago.
 func TestHistogramsBeforeALeafBegan(t *testing.T) {
 	r := newRig(t, node.Options{})
 	v := node.NewView(r.config, 0)
