@@ -12,8 +12,8 @@ func (s *Statistic) Stripes() int { return 1 + len(s.extra.Load().list()) }
 // Grow adds stripes, as contention does.
 func (s *Statistic) Grow() { s.grow(s.extra.Load()) }
 
-// Reseed distributes goroutines over the stripes in another way, as contention does when a statistic has all its
-// stripes.
+// Reseed changes the seed of the set of stripes, so that goroutines are distributed over the stripes in another way.
+// Contention does the same before it adds stripes, and when it cannot add more stripes.
 func (s *Statistic) Reseed() {
 	if more := s.extra.Load(); more != nil {
 		next := *more
@@ -60,7 +60,8 @@ func (v *View) Bucket(now leap.Reading, back int) (c Counts) {
 	return c
 }
 
-// Sum returns the counts of the seconds [from, to), and reports whether all histograms of these seconds are kept.
+// Sum returns the counts of the seconds [from, to). It also reports whether all of these seconds are sealed and all of
+// their histograms are kept.
 func (v *View) Sum(from, to int64) (sum Counts, whole bool) {
 	var h Histogram
 	whole = v.Histogram(from, to, &h)

@@ -49,7 +49,7 @@ func TestHistoryIsReadInAnyOrder(t *testing.T) {
 		r.Seal(time.Duration(i+1) * time.Second)
 		want[i] = r.second(t, i)
 		for range random.IntN(4) {
-			if i%500 < 250 { // nothing is read for 250 s, which is longer than the history
+			if i%500 < 250 { // for 250 s, which is longer than the history, only the newest second is read
 				break
 			}
 			from := max(i-random.Int64N(history), 0)
@@ -67,7 +67,8 @@ func TestHistoryIsReadInAnyOrder(t *testing.T) {
 	}
 }
 
-// The record and the histogram of a busy second together take at most 28 bytes in the history.
+// The record of a busy second takes at most 28 bytes in the history. (The two histories that the test compares have the
+// same number of histograms.)
 func TestHistoryIsSmall(t *testing.T) {
 	const leaves, seconds = 50, 600
 	heap := func(history time.Duration) int64 {
@@ -95,7 +96,8 @@ func TestHistoryIsSmall(t *testing.T) {
 	}
 }
 
-// [node.Options].Histograms affects only histograms. Histograms can be read for exactly the configured time.
+// [node.Options].Histograms affects only histograms. The histogram of a second can be read for the configured time, and
+// at most two seconds longer.
 func TestHistogramsAreKeptForTheConfiguredTime(t *testing.T) {
 	const kept = 150
 	random := rand.New(rand.NewPCG(3, 1))
@@ -144,8 +146,8 @@ func TestHistogramsAreKeptForTheConfiguredTime(t *testing.T) {
 	}
 }
 
-// An idle resource drops no histograms. A delayed reader therefore gets all histograms that the resource still had when
-// it became idle.
+// An idle statistic drops no histograms. A delayed reader therefore gets all histograms that the statistic still had
+// when it became idle.
 func TestHistogramsOfAnIdleResource(t *testing.T) {
 	r := newRig(t, node.Options{})
 	for i := range 100 {

@@ -11,7 +11,8 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// observer returns a function that returns a histogram of a single response time.
+// observer returns a function that returns the histogram of its argument, a single response time. The function always
+// returns the same Histogram, with new contents.
 func observer(t testing.TB, bounds []time.Duration) func(time.Duration) *node.Histogram {
 	t.Helper()
 	config, err := node.NewConfig(leap.NewTimeline(leap.Clock{}), node.Options{Bounds: bounds})
@@ -50,8 +51,8 @@ func interesting(bounds []time.Duration) []time.Duration {
 	return rts
 }
 
-// nativeIndex returns the native bucket of the response time rt, by Prometheus's definition: bucket i holds
-// (2^((i-1)/8), 2^(i/8)] seconds.
+// nativeIndex returns the index of the native bucket of the response time rt, by Prometheus's definition: bucket i
+// holds (2^((i-1)/8), 2^(i/8)] seconds.
 func nativeIndex(rt time.Duration) int {
 	return sort.Search(1000, func(i int) bool { return node.NativeBound(i-500) >= rt.Seconds() }) - 500
 }

@@ -92,7 +92,7 @@ func TestMaxInFlightNeverExceedsTheTruth(t *testing.T) {
 	}
 	r := newRig(t, node.Options{})
 	v, leaves := several(r, 2)
-	leaves[0].Enter(r.at(1), 1) // the stamp of this call is rounded up to a tick
+	leaves[0].Enter(r.at(1), 1) // the call word rounds this stamp up to a multiple of a tick
 	r.wall = -700 * ms
 	for i := int64(1); i < 20; i++ {
 		if i == 10 {

@@ -37,13 +37,13 @@ func (r *rig) traffic(perSecond float64, median time.Duration, n int) {
 	}
 }
 
-// A statistic with a full history of busy seconds takes at most the bytes that Reservation returns. The records of its
-// seconds are small.
+// If the history of a statistic is full of busy seconds, the statistic takes at most as many bytes as Reservation
+// returns. The records of its seconds are small.
 func TestMemoryOfABusyStatistic(t *testing.T) {
 	for _, tc := range []struct {
 		perSecond float64
 		median    time.Duration
-		most      int64 // maximum bytes of all records; a size class of the allocator
+		most      int64 // maximum of Memory.Seconds; a size class of the allocator
 	}{
 		{1, 20 * ms, 4864},
 		{5, 3 * ms, 8192},
@@ -53,7 +53,7 @@ func TestMemoryOfABusyStatistic(t *testing.T) {
 		{200, 20 * ms, 13568},
 	} {
 		r := newRig(t, node.Options{})
-		// A statistic takes 256 bytes on 64-bit platforms.
+		// An unused statistic takes 256 bytes on 64-bit platforms, and fewer on 32-bit platforms.
 		if m := r.Memory(); m.Seconds+m.Histograms != 0 || m.Statistic < 200 || m.Statistic > 256 {
 			t.Errorf("an unused statistic takes %+v", m)
 		}
