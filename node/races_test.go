@@ -38,7 +38,7 @@ func TestCallThatSetCountersOvertakesIsCounted(t *testing.T) {
 	}
 }
 
-// If a statistic is retired while a call enters, the call leaves no trace.
+// If a statistic is retired while a call enters, the call is taken back, and the statistic shows no activity.
 func TestCallThatRetirementOvertakesIsTakenBack(t *testing.T) {
 	now := 10 * time.Second
 	s := newContended(t, &now)

@@ -28,7 +28,7 @@ func busy(tb testing.TB, seconds int) (r *rig, sealing time.Duration) {
 	return r, sealing
 }
 
-// BenchmarkSealBusy seals seconds with events.
+// BenchmarkSealBusy measures the time to seal a second with 100 calls.
 func BenchmarkSealBusy(b *testing.B) {
 	_, sealing := busy(b, b.N)
 	b.ReportMetric(float64(sealing)/float64(b.N), "ns/seal")

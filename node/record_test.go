@@ -23,25 +23,26 @@ func roundTrip(t *testing.T, l *layout, rec record, slides []int64, h *cells[uin
 		cells = s.packCells(nil, &rec)
 	}
 	for _, behind := range []int{spare, spare + 5} {
-		// The bytes after a record must not change the result. among copies b into a longer array, and sets the bytes
-		// after b to 0xa5.
-		among := func(b []byte) []byte {
+		// The bytes after a record must not change the result. The function padded copies b into a longer array, and
+		// sets the bytes after b to 0xa5.
+		padded := func(b []byte) []byte {
 			return append(append(make([]byte, 0, len(b)+behind), b...), slices.Repeat([]byte{0xa5}, behind)...)[:len(b)]
 		}
 		var got record
 		sums, counts := make([]int64, len(slides)), make([]int64, len(l.upper))
-		got.unpack(among(b), int64(len(slides)), sums)
+		got.unpack(padded(b), int64(len(slides)), sums)
 		if got != rec || !slices.Equal(sums, slides) {
 			t.Fatalf("packed %+v with slides %v, unpacked %+v with %v", rec, slides, got, sums)
 		}
-		l.addCells(counts, &got, among(cells))
+		l.addCells(counts, &got, padded(cells))
 		if !slices.Equal(counts, want) {
 			t.Fatalf("cells of %+v are %v, want %v", rec, counts, want)
 		}
 	}
 }
 
-// FuzzRecords packs and unpacks seconds with arbitrary response times, batches and numbers.
+// FuzzRecords packs and unpacks records with arbitrary numbers, together with histograms of arbitrary response times
+// and batches.
 func FuzzRecords(f *testing.F) {
 	l, err := newLayout(DefaultBounds())
 	if err != nil {

@@ -317,7 +317,7 @@ func TestRegressionAReadingAheadMovesNothing(t *testing.T) {
 			600 * ms, 5 * time.Minute, time.Hour, 1 << 62, math.MaxInt64 - 10*time.Second,
 		} {
 			r := newRig(t, node.Options{})
-			other := node.New(r.config, 0) // the leaf other never gets a reading ahead of the clock
+			other := node.New(r.config, 0) // no call of the leaf other has a stamp ahead of the clock
 			r.view.Add(other)
 			passes := int64(2)
 			if name == "Enter" {

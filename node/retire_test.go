@@ -13,7 +13,8 @@ import (
 )
 
 // Only an idle statistic can be retired. A statistic is idle if it has no call in flight and no loan, and has recorded
-// nothing since the given second.
+// nothing in the given second or later. A statistic that began in the given second or later cannot be retired, even if
+// it is idle.
 func TestRetireOnlyIdleStatistics(t *testing.T) {
 	const now = 100 * time.Second
 	for name, tc := range map[string]struct {
@@ -140,8 +141,8 @@ func TestViewLeavesOutUnknownSeconds(t *testing.T) {
 	}
 }
 
-// A view counts completions by code since it began. When leaves are retired and removed, their completions therefore
-// stay in the view and in a clone of the view. A concurrent reader sees these completions, too.
+// A view counts completions by code since it began. The completions of a leaf therefore stay in the view, and in a
+// clone of the view, when the leaf is retired and when it is removed.
 func TestCodesOutliveTheirLeaves(t *testing.T) {
 	const now = 100 * time.Second
 	r := newRig(t, node.Options{})
@@ -189,7 +190,8 @@ func TestCodesOutliveTheirLeaves(t *testing.T) {
 	check("both removed", v)
 }
 
-// A batch of n calls counts its code n times. The zero Call counts no code.
+// A batch of n calls counts its code n times. Only the first exit of a call counts a code. The zero Call counts no
+// code.
 func TestACallHasOneCode(t *testing.T) {
 	r := newRig(t, node.Options{})
 	c := r.Enter(0, 7)
