@@ -8,8 +8,9 @@ import (
 	"unsafe"
 )
 
-// The fields that every call uses must start at cache lines, and the structs that contain these fields must fill whole
-// cache lines. On 32-bit platforms, the fields do not start at cache lines, which only makes calls slower.
+// The fields that every call uses must lie at the start of cache lines, and the structs that contain these fields must
+// fill whole cache lines. On 32-bit platforms, the fields do not lie at the start of cache lines. This only makes calls
+// slower.
 func TestHotFieldsStartAtCacheLines(t *testing.T) {
 	var s Statistic
 	var a paddedStripe

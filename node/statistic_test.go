@@ -206,8 +206,8 @@ func TestExitTwiceCountsOnce(t *testing.T) {
 	}
 }
 
-// A reader has read a sealed second. Events with stamps in this second are recorded afterwards. They count in the open
-// second.
+// Events are recorded with stamps in or before a sealed second that was already read. The events count in the open
+// second, and the sealed second does not change.
 func TestSealedSecondsDoNotChange(t *testing.T) {
 	r := newRig(t, node.Options{})
 	r.call(900*ms, 50*ms, false)
@@ -274,7 +274,7 @@ func TestExtremeArguments(t *testing.T) {
 	if want := (node.Counts{Pass: 4, Block: 3, Complete: 4}); s.Total != want || s.InFlight != 0 {
 		t.Errorf("%+v, want %+v", s.Total, want)
 	}
-	// The sums of huge batches with huge response times stop at the largest int64.
+	// Enter reduces huge batches to 2^32-1 calls. The sum of huge response times stops at the largest int64.
 	r = newRig(t, node.Options{})
 	for range 3 {
 		c := r.Enter(math.MinInt64/2, math.MaxInt64)

@@ -14,10 +14,11 @@ import (
 
 var hammer = flag.Duration("hammer", 0, "duration of the stress test; if 0, some hundred seconds of its own clock")
 
-// TestNothingIsLostAcrossTurns checks under stress that no count is lost or counted twice. More writers than processors
-// write at full speed, and the scheduler may preempt them anywhere. The clock turns a bucket every few microseconds,
-// the wall clock steps, and garbage is collected. A reader seals and reads every second when it ends. Sentinel's ring
-// loses events under this load: it publishes a bucket before it clears the bucket, and may clear the bucket twice.
+// TestNothingIsLostAcrossTurns checks under stress that no count is lost or counted twice. Eight writers write at full
+// speed. If the machine has fewer processors, the scheduler preempts them anywhere. The clock turns a bucket every few
+// microseconds, the wall clock steps, and garbage is collected. A reader seals and reads every second when it ends.
+// Sentinel's ring loses events under this load: it publishes a bucket before it clears the bucket, and may clear the
+// bucket twice.
 func TestNothingIsLostAcrossTurns(t *testing.T) {
 	const writers = 8
 	turns := int64(600) // number of seconds, each with ten buckets

@@ -7,8 +7,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// CountsBefore returns true for a second while all records since that second are kept. It returns false for a future
-// second. TestAgainstOracle compares the counts that CountsBefore returns.
+// CountsBefore takes the index of a second. It returns true if all records of this second and of later seconds are
+// kept. It returns false if the second is after the open one. TestAgainstOracle checks the counts that CountsBefore
+// returns.
 func TestCountsBeforeAreKnownAsLongAsTheHistory(t *testing.T) {
 	const history = 100
 	r := newRig(t, node.Options{History: history * time.Second})

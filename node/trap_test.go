@@ -16,8 +16,8 @@ func contend(t *testing.T, r *rig, at time.Duration) (passes int64) {
 	t.Helper()
 	const goroutines, each = 8, 20_000
 	for r.Stripes() < 3 {
-		// With one processor there is no contention. Stripes are then added before 67 million entries in one bucket,
-		// the limit of a stripe.
+		// With one processor there is no contention, so contend itself adds stripes. It does so before it reaches the
+		// limit of a stripe, 67 million entries in one bucket.
 		if passes > 20_000_000 {
 			r.Grow()
 		}
@@ -197,7 +197,7 @@ func TestTrapRecordsInTheStore(t *testing.T) {
 		if i%11 == 0 {
 			continue // this second stays idle
 		}
-		for k := range n { // records get very different lengths
+		for k := range n { // the records of these seconds have very different lengths
 			r.call(at, time.Duration(k*k*k+i)*time.Microsecond, false)
 		}
 		r.Seal(time.Duration(i+1) * time.Second)
