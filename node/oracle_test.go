@@ -609,8 +609,8 @@ func check(
 		if random.IntN(2) == 0 || steps && len(s.loans) > 0 {
 			// If s is not sealed here, the view turns s in two steps. The first step turns s to the start of the open
 			// second, and loans from the first bucket of this second then become calls. The oracle turns s in one step.
-			// With slewed seconds and loans, the results of two steps may differ from the results of one step, so s is
-			// sealed here.
+			// With slewed seconds and loans, the results of two steps may differ from the results of one step. In this
+			// case, s is therefore always sealed here.
 			s.Seal(now)
 		}
 		open = max(open, s.open)
@@ -807,8 +807,8 @@ func check(
 }
 
 // checkDistributions compares three results with the oracles: the histogram of each second in [from, to), the histogram
-// of all time before these seconds, and the counts of all time before these seconds. The view must still have the
-// histograms of [from, to) and of all later seconds.
+// of all seconds before from, and the counts of all seconds before from. The view must still have the histograms of
+// [from, to) and of all later seconds.
 func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *oracles) {
 	t.Helper()
 	hs := make([]node.Histogram, to-from)
