@@ -11,24 +11,26 @@ import (
 // Code is the result code of a call: an HTTP status or a gRPC code. Create it with [HTTPStatus] or [GRPCCode], and pass
 // it to [Entry.ExitCode]. [View.Codes] counts the completed calls by code. The zero value means no code.
 //
-// The error of a call, not its code, decides whether the call is an exception; see [Options].Exception. There are about
-// ninety codes, so a label with the code as its value has few values in any service.
+// The error of a call, not its code, decides whether the call is an exception; see [Options].Exception. A metric can
+// have the code as a label: there are about ninety codes, so the number of its series stays small.
 type Code struct{ n node.Code }
 
 // Package node identifies codes by number, and sorts them by number. The number of an HTTP status is the status. The
-// number of a gRPC code is grpcCodes plus the code.
+// number of a gRPC code is grpcCodes plus the code. otherCode is the number of the code that all other statuses and
+// codes share.
 const (
 	grpcCodes node.Code = 1000
 	otherCode node.Code = 2000
 )
 
-// OtherCode is the result of [Code.String] for the code that all unregistered statuses and codes share.
+// OtherCode is the text of the code that all unregistered HTTP statuses and all unknown gRPC codes share; see
+// [HTTPStatus] and [GRPCCode].
 const OtherCode = "other"
 
 // HTTPStatus returns the code of an HTTP status. Every status in IANA's registry has its own code, including unused and
 // temporary entries. Statuses that only nginx logs also have their own code: 444 (the server closed the connection
-// without a response), 494 to 498 (headers, certificates and protocol), and 499 (the client hung up). All other
-// statuses share the code [OtherCode].
+// without a response), 494 to 498 (errors in headers, certificates or the protocol), and 499 (the client closed the
+// connection). All other statuses share the code [OtherCode].
 func HTTPStatus(status int) Code {
 	for _, r := range registered {
 		if r.from <= status && status <= r.to {
@@ -56,7 +58,8 @@ var registered = [...]struct{ from, to int }{
 	{510, 511},
 }
 
-// GRPCCode returns the code of a gRPC status. Codes above 16 (Unauthenticated) share the code [OtherCode].
+// GRPCCode returns the code of a gRPC status. The highest status is 16 (Unauthenticated). All numbers above 16 share
+// the code [OtherCode].
 func GRPCCode(code uint32) Code {
 	if code >= uint32(len(grpcNames)) {
 		return Code{otherCode}
@@ -90,10 +93,11 @@ var grpcNumbers = func() map[string]uint32 {
 	return numbers
 }()
 
-// String returns the code as the value of a label: 404, NotFound, [OtherCode], or an empty string for no code.
+// String returns the text of the code, for use as the value of a label: 404, NotFound, [OtherCode], or an empty string
+// for the zero Code.
 func (c Code) String() string { return CodeName(c.n) }
 
-// CodeName returns the text of a code in [node.Codes]. The text is the same as from [Code.String]. CodeName is for
+// CodeName returns the text of a code in [node.Codes]. It is the text that [Code.String] returns. CodeName is for
 // exporters that read [node.Codes] directly.
 func CodeName(n node.Code) string {
 	switch {

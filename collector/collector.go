@@ -24,9 +24,10 @@ import (
 // safe for concurrent use and starts no goroutine.
 //
 // Lock order, with the lock that a goroutine takes first on the left: limitsMu, sweeping.mu, compactMu, mu,
-// overflowLimiters.mu, limiters, views, statistics. Most calls take none of the first four locks. There are three
-// exceptions: the first call of a leaf, the first call of another name that a resource records (see
-// [FallbackResource]), and a call with a new name while the table is full.
+// overflowLimiters.mu, limiters, views, statistics. Most calls take none of the first four locks. There are four
+// exceptions: the first call that a leaf records, the first call from one node of the call tree to another, the first
+// call that a resource records for another name (see [FallbackResource]), and a call with a new name while the table
+// is full.
 type Collector struct {
 	line  *leap.Timeline
 	shape *node.Config
@@ -36,7 +37,7 @@ type Collector struct {
 	run   int64     // see RunID
 
 	byName     sync.Map                    // *Resource by name; see CleanName
-	registered atomic.Int64                // resources in byName, without Options.Given; changes only with mu held
+	registered atomic.Int64                // size of byName, except Options.Given; changes only with mu held
 	other      atomic.Pointer[Resource]    // the resource Other; nil until a call needs it
 	entrances  atomic.Pointer[[]*TreeNode] // in order of registration; replaced with mu held, never modified in place
 
@@ -47,7 +48,7 @@ type Collector struct {
 
 	leafCount           atomic.Int64 // number of leaves
 	edges               atomic.Int64 // number of edges of the tree, each from a caller to a callee
-	swept               atomic.Int64 // index of the second of the last complete sweep; see Seal
+	swept               atomic.Int64 // index of the second in which the last sweep ended; see Seal
 	excess, sparesInUse atomic.Int64 // see memory.go
 	sizes               reservations
 	sealed              atomic.Int64 // index of a second; all leaves have sealed the seconds before it
@@ -58,7 +59,7 @@ type Collector struct {
 
 	reservationsInUse atomic.Int64 // calls in flight with a reservation: see limitreserve.go
 
-	idle atomic.Pointer[idleResources] // the list is replaced, never modified
+	idle atomic.Pointer[idleResources] // resources that a new name may evict; the list is replaced, never modified
 
 	limitsMu sync.Mutex // held by SetLimits
 	sweeping sweeper
@@ -86,7 +87,7 @@ func New(o Options) (*Collector, error) {
 	return newOn(leap.NewTimeline(clock), o)
 }
 
-// newOn creates a Collector as New does, but with an existing timeline, the parameter line.
+// newOn is New on an existing timeline.
 func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	shape, err := o.complete(line)
 	if err != nil {
@@ -118,8 +119,8 @@ func newOn(line *leap.Timeline, o Options) (*Collector, error) {
 	return c, nil
 }
 
-// clockOf makes a clock from [Options].Now, the parameter readTime. If readTime returns an earlier time than in a
-// previous call, the monotonic clock stops until readTime again returns later times.
+// clockOf returns a clock with the times of readTime, the function in [Options].Now. If the times of readTime go back,
+// the monotonic clock stops until readTime returns a later time than ever before.
 func clockOf(readTime func() time.Time) leap.Clock {
 	anchor := readTime()
 	var mu sync.Mutex
@@ -152,8 +153,8 @@ func (c *Collector) FirstSecond() int64 {
 	return c.Tree().View().Node().Since()
 }
 
-// History returns the time for which the records of a sealed second can be read: [Options].Windows.History. It returns
-// 0 for a nil Collector.
+// History returns how long the records of a sealed second stay readable: [Options].Windows.History. It returns 0 for a
+// nil Collector.
 func (c *Collector) History() time.Duration {
 	if c == nil {
 		return 0
@@ -161,8 +162,8 @@ func (c *Collector) History() time.Duration {
 	return c.shape.Options().History
 }
 
-// Histograms returns the time for which the histograms of a sealed second can be read: [Options].Windows.Histograms. It
-// returns 0 for a nil Collector.
+// Histograms returns how long the histograms of a sealed second stay readable: [Options].Windows.Histograms. It returns
+// 0 for a nil Collector.
 func (c *Collector) Histograms() time.Duration {
 	if c == nil {
 		return 0
@@ -176,8 +177,8 @@ type Boundary struct {
 	// Open is the index of the second that was open when Seal was called. All earlier seconds are sealed for every
 	// view, and their records never change.
 	Open int64
-	// Now is the reading of the timeline when Seal was called. If the second Open starts after this reading, Now is the
-	// start of Open.
+	// Now is the later of two readings: the reading of the timeline when Seal was called, and the start of the open
+	// second. The start is later if another goroutine opened this second after Seal had read the clock.
 	Now leap.Reading
 	// Resources holds all resources that existed when Seal was called, oldest first. The caller must not change the
 	// slice. A resource may be retired after Seal has returned. The [View.Node] of a retired resource stays readable.
@@ -185,7 +186,7 @@ type Boundary struct {
 	Resources []*Resource
 }
 
-// DurationsUnknown reports whether response times are unknown; see [Options]. Exporters then omit them.
+// DurationsUnknown reports whether response times are unknown; see [Options]. If so, exporters omit response times.
 func (c *Collector) DurationsUnknown() bool { return c != nil && c.opts.DurationsUnknown }
 
 // OpenTelemetry reports whether exporters show inbound calls under the names of OpenTelemetry, too; see [Options].
@@ -193,8 +194,8 @@ func (c *Collector) OpenTelemetry() bool { return c != nil && c.opts.OpenTelemet
 
 // Seal seals all seconds before the current one, for every resource, and returns the boundary. It also retires idle
 // leaves, in a sweep (a scan of all leaves) that starts every ten seconds; see [Options].RetireAfter. The cost is
-// linear in the number of leaves. Seal locks only a small portion of the leaves at a time. A concurrent call waits at
-// most until Seal has unlocked one portion.
+// linear in the number of leaves. Seal handles the leaves in small portions. After each portion, it releases all locks
+// that calls need. A concurrent call therefore waits for one portion at most.
 func (c *Collector) Seal() Boundary {
 	if c == nil {
 		return Boundary{}
@@ -216,7 +217,7 @@ func (c *Collector) seal(now leap.Reading) Boundary {
 	now = max(now, open.Start) // if another goroutine has opened the next second, open starts after now
 	// c.all locks mu, and so does the registration of a resource or leaf. A resource or leaf that is registered after
 	// c.all therefore starts in the second that is open, and has nothing to seal. If Seal is called again in the same
-	// second, all leaves are sealed already.
+	// second, all leaves have sealed the earlier seconds already.
 	resources := c.all()
 	if c.sealed.Load() < open.Index {
 		for _, r := range resources {
@@ -230,7 +231,7 @@ func (c *Collector) seal(now leap.Reading) Boundary {
 	return Boundary{Open: open.Index, Now: now, Resources: resources}
 }
 
-// Inbound returns the View of all inbound calls, [InboundTotal].
+// Inbound returns the View of all inbound calls. The name of this View is [InboundTotal].
 func (c *Collector) Inbound() View {
 	if c == nil {
 		return View{}
@@ -244,11 +245,11 @@ type Health struct {
 	// of resource, origin and entrance. Inbound calls and nested calls of one combination have separate leaves. The
 	// leaves take most of the memory. Entrances is the number of entrances.
 	Resources, Leaves, Entrances int
-	// Overflow counts the calls that were recorded for the resource [Other]. There are three reasons: the call had a
-	// new name while the table of resources was full, there was no memory for a new leaf that the call needed, or the
-	// call had the name Other.
+	// Overflow counts the calls that were recorded for the resource [Other]. A call is recorded for Other for one of
+	// three reasons: it has a new name while the table of resources is full, it needs a new leaf while there is no
+	// memory for one, or its name is Other.
 	Overflow int64
-	// Unearned counts the calls that were recorded for a fallback resource instead of a resource of their own name; see
+	// Unearned counts the calls that were recorded for a fallback resource, because their own name had no resource; see
 	// [FallbackResource].
 	Unearned int64
 	// OriginOverflow counts the calls that were recorded for the origin [Other], because their resource had too many
@@ -257,8 +258,9 @@ type Health struct {
 	// of LeafOverflow were recorded for the entrance Other, and usually also for the origin Other and the resource
 	// Other.
 	OriginOverflow, EntranceOverflow, LeafOverflow int64
-	// TreeOverflow counts the calls that the call tree does not show below their caller, because they are nested too
-	// deeply or the tree is full.
+	// TreeOverflow counts the calls that the call tree does not show below their caller. There are four reasons: the
+	// call is nested too deeply, the tree is full, the node of the caller was retired, or the call was recorded for the
+	// entrance [Other], because there was no memory for a leaf.
 	TreeOverflow int64
 	// Retired counts the resources that were retired because they were idle, including evicted ones.
 	Retired int64

@@ -44,7 +44,7 @@ type counterVec struct {
 func (v *counterVec) add(value string, n int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	// If the sum overflows, the count stays at the largest int64: a counter in a time series database must not fall.
+	// If the sum overflows, set the count to the largest int64: a counter in a time series database must not fall.
 	count := getOrAdd(&v.counts, value)
 	if *count += n; *count < 0 {
 		*count = math.MaxInt64
@@ -59,8 +59,8 @@ func (v *counterVec) prune() {
 	v.counts = filter(v.counts, func(x labelled[int64]) bool { return x.of > 0 })
 }
 
-// each calls yield for each value, in the order in which the values were added, until yield returns false. All counts
-// are read at one instant. each reports whether there are any values.
+// each passes all values with their counts to yield, in the order in which the values were added, until yield returns
+// false. All counts are read at one instant. The result is true if there are any values.
 func (v *counterVec) each(yield func(string, int64) bool) bool {
 	var counts [maxValues]labelled[int64]
 	v.mu.Lock()

@@ -26,8 +26,8 @@
 // [Entry] is a call in flight. A call has a resource, an origin (its caller), and an entrance (the point where its
 // chain of calls enters the process). The Collector records each call once, for this combination.
 //
-// A [View] reads the records of many combinations as one: the current windows, the totals, and the sealed seconds by
-// the wall clock. A sealed second has ended and never changes. [Resource.View], [Resource.Origins],
+// A [View] reads the records of many combinations as one: the current windows, the totals, and the sealed seconds of an
+// interval of wall-clock time. A sealed second has ended and never changes. [Resource.View], [Resource.Origins],
 // [Resource.Entrances], [Collector.Inbound] and [Collector.Tree] return Views.
 //
 // A call may end with a [Code], such as an HTTP status. A [Limit] refuses calls.
