@@ -45,8 +45,9 @@ func (c *Collector) Enter(
 }
 
 // enter implements [Collector.Enter] and [Resource.EnterContext]. up is the frame of the caller, or nil. (A frame is
-// the context of a call.) If handleLeaf is not nil, enter first tries to record the call in this leaf of a handle.
-// enter returns the context of the call, or ctx and the error of the limit that refused the call.
+// the context of a call.) handleLeaf is the leaf that a handle found for the call, or nil. enter first tries to record
+// the call in this leaf, and otherwise looks up the leaf. It returns the context of the call. If a limit refuses the
+// call, enter returns ctx and an error that wraps ErrBlocked.
 func (c *Collector) enter(
 	ctx context.Context, up *frame, handleLeaf *leaf, o *options, e *Entry,
 ) (context.Context, error) {
@@ -57,8 +58,8 @@ func (c *Collector) enter(
 	if o.prioritized {
 		waits = doneContext{ctx, ctx.Done()}
 	}
-	// The leaf of the handle may have been retired. In that case, look up the leaf by its names, as for a call without
-	// a handle.
+	// The leaf of the handle may have been retired. In that case, look up a leaf by the names of the call, as for a
+	// call without a handle.
 	err := errMoved
 	if handleLeaf != nil {
 		err = handleLeaf.enter(waits, e, o)
@@ -111,9 +112,9 @@ func (c *Collector) Do(ctx context.Context, name string, f func(context.Context)
 	return e.run(func() error { return f(ctx) })
 }
 
-// below applies opts to o, for a call with the context ctx. It returns the frame of the caller, or nil if there is
-// none. It copies the entrance of the caller to o. It also copies the origin of the caller to o, except if opts set an
-// origin or if the call is outbound.
+// below applies opts to o, for a call with the context ctx. It returns the frame of the caller, or nil if the call is
+// outermost. A nested call gets the entrance of its caller. It also gets the origin of its caller, except if opts set
+// an origin or if the call is outbound. An outermost call gets the entrance from opts, or else [DefaultEntrance].
 func (c *Collector) below(ctx context.Context, o *options, opts []CallOption) *frame {
 	o.apply(opts)
 	up := c.frameOf(ctx)
@@ -141,16 +142,18 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Call
 	}
 	o := options{name: name}
 	up := c.below(ctx, &o, opts)
-	// count returns no error here: errMoved is the only error of l.block, and after it count calls l.block again.
+	// count returns no error here: the only error of l.block is errMoved, and count handles errMoved.
 	_ = c.count(up, &o, func(l *leaf) error { return l.block(reason, o.n) })
 }
 
-// errMoved means that a leaf can no longer record a call. The leaf was retired, or the name of the call got its own
-// resource after the lookup of the leaf. The caller must look up the leaf again.
+// errMoved means that the leaf that was looked up for a call cannot record the call. There are three reasons. Since the
+// lookup, the leaf was retired, the name of the call got its own resource, or a limiter of the call was dropped. The
+// caller must look up the leaf again.
 var errMoved = errors.New("collector: counted elsewhere")
 
-// count looks up the leaf of a call and calls f with it, so that f records the call there. If f returns errMoved, count
-// repeats both steps. Otherwise it returns the result of f.
+// count looks up the leaf of a call, and calls f with the leaf. f records the call in the leaf. If f returns errMoved,
+// count repeats both steps. Otherwise it returns the result of f. If the leaf belongs to a fallback resource, count
+// also counts the call in Health.Unearned.
 func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
 	for {
 		target, shared := c.target(o)
@@ -231,7 +234,8 @@ func (c *Collector) frameOf(ctx context.Context) *frame {
 	return f
 }
 
-// depth returns the number of frames above f (the callers of the call, their callers, and so on), but at most maxDepth.
+// depth returns the number of frames above f: the frames of the caller, of the caller's caller, and so on. It counts at
+// most maxDepth frames.
 func (f *frame) depth(maxDepth int) (n int) {
 	c := f.leaf.resource.c
 	for up := c.frameOf(f.Context); up != nil && n < maxDepth; up = c.frameOf(up.Context) {

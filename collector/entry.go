@@ -10,24 +10,24 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// ErrPanicked is the error of a call whose function did not return: it panicked or called runtime.Goexit. It always
-// counts as an exception.
+// ErrPanicked is the error of a call whose function did not return, because the function panicked or called
+// runtime.Goexit. Such a call always counts as an exception.
 var ErrPanicked = errors.New("collector: panicked")
 
-// Entry is a call in flight. Do not copy an Entry: the copy would end the call a second time. The zero value is no
-// call, and its methods do nothing.
+// Entry is a call in flight. Do not copy an Entry: the copy would end the call a second time. The zero Entry represents
+// no call, and its methods do nothing.
 //
-// The first call of End, Exit, ExitCode or ExitTrace ends the call. After that, these methods do nothing. Any goroutine
-// may end the call. Entries may end in any order.
+// The methods End, Exit, ExitCode and ExitTrace end the call. Once the call has ended, these methods do nothing. Any
+// goroutine may end the call. Entries may end in any order.
 //
-// The note is a number that node.Call stores for the Collector. When the call ends, the method end reads the note and
-// releases the reservation and the slot:
+// The note of a call is a number that node.Call stores for the Collector. When the call ends, the method end reads the
+// note. It then updates the limiters of the reservation, and empties the slot:
 //
-//	bit 31      reserved: the call has a reservation, so end updates its limiters
+//	bit 31      1 if the call has a reservation (a list of limiters); the constant reserved is this bit
 //	bits 0-30   number of the call's slot in Collector.running; 0 if the call has no frame;
 //	            the constant unlisted if no slot was free
 type Entry struct {
-	call node.Call // its note holds the slot in running and the reserved bit
+	call node.Call // with the note described above
 	at   *place
 }
 
@@ -95,8 +95,8 @@ func (e *Entry) end(failed bool, code Code) (n int64) {
 	return n
 }
 
-// markReserved sets the bit of the constant reserved in the call's note, and adds 1 to Collector.reservationsInUse. If
-// the bit is set already, markReserved does nothing.
+// markReserved sets the bit reserved in the call's note, and adds 1 to Collector.reservationsInUse. If the bit is
+// already set, markReserved does nothing.
 func (e *Entry) markReserved() {
 	if note := e.call.Note(); note&reserved == 0 {
 		e.call.SetNote(note | reserved)
@@ -161,8 +161,8 @@ func (e *Entry) ExitTrace(err error, code Code, id string) {
 	}
 }
 
-// Exemplar is an example of the calls in one bucket of a histogram: its response time lies in the bucket. Its trace ID
-// links the histogram to a trace.
+// Exemplar describes one call as an example of a bucket of a histogram: the response time of the call lies in the
+// bucket. The trace ID links the bucket to the trace of the call.
 type Exemplar struct {
 	TraceID string
 	RT      time.Duration

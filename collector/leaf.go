@@ -14,8 +14,8 @@ type leaf struct {
 	node.Statistic
 	leafKey
 	retired atomic.Bool // changes only while the collector's mu is held
-	// spare marks a leaf in the memory that is always reserved; see spareLeaves. Such a leaf records calls that need a
-	// new leaf when there is no memory for a new leaf.
+	// spare is true for a spare leaf of the resource Other: see spareLeaves. Its memory is reserved before the leaf
+	// exists. If a call needs a new leaf and there is no memory for one, a spare leaf records the call.
 	spare    bool
 	resource *Resource
 	treeNode *TreeNode
@@ -33,7 +33,7 @@ type place struct {
 type leafKey struct {
 	origin  string
 	inbound bool
-	nested  bool // the leaf records calls that have a caller; the view of the entrance omits these calls
+	nested  bool // the leaf records calls that have a caller; the views of the entrance and the root omit these calls
 }
 
 // key returns the key of the leaf that records a call with the options o. up is the frame (the context) of the caller,
@@ -49,7 +49,7 @@ func (o *options) key(up *frame) leafKey { return leafKey{o.origin, o.inbound, u
 //	of the entrance, the root   if the leaf is for outermost calls, so that a chain of calls counts once
 //	of all inbound calls        if the leaf is for inbound calls
 //
-// A call therefore writes to one leaf only, and a total is a sum over leaves.
+// A call writes to one leaf only. A view sums its leaves when it is read.
 func (l *leaf) views() []*node.View {
 	c := l.resource.c
 	views := l.ownViews()
@@ -107,7 +107,7 @@ type location struct {
 	entrance string
 	key      leafKey
 	leaf     *leaf         // nil if the leaf does not exist yet
-	spare    bool          // a new leaf must use the memory that spareLeaves reserves
+	spare    bool          // a new leaf must use the memory that is reserved for spare leaves
 	over     *atomic.Int64 // overflow counter to increment, or nil if no name becomes Other
 }
 
@@ -135,7 +135,8 @@ func (c *Collector) location(r *Resource, up *frame, o *options) location {
 		return s
 	}
 	s.entrance, s.over = Other, &c.overflow.leaves
-	if !c.limits.Load().origins[s.key.origin] { // a limit on this origin must also apply to this call
+	// Keep an origin that has a limit, so that the limit counts the call.
+	if !c.limits.Load().origins[s.key.origin] {
 		s.key.origin = Other
 	}
 	if s.leaf = r.leaf(s.entrance, s.key); s.leaf == nil {

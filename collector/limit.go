@@ -92,13 +92,13 @@ func (g Grade) String() string {
 //   - A new pattern does not count the earlier calls of overflowing names.
 //   - A name that gets its own resource or quota may have calls in flight that count in a shared quota. These calls do
 //     not count in the name's own quota.
-//   - If there was no memory for a leaf, Other recorded the passes of this leaf. A new limit on the resource of the
-//     leaf does not count these earlier passes.
+//   - If there was no memory for a leaf, Other recorded the calls that needed this leaf. A new limit on the resource of
+//     these calls does not count their earlier passes.
 type Limit struct {
 	// Resource is the name of a resource, or a pattern. Each * of a pattern matches any sequence of characters,
-	// including the empty sequence and slashes. A name or pattern must have the form that [CleanName] returns. A name
-	// in a limit without a * always gets its own resource. A limit with exactly the name [Other] applies to the sum of
-	// all calls that are recorded for Other.
+	// including the empty sequence and slashes. [CleanName] must return the name or pattern unchanged. If a limit has
+	// a name instead of a pattern, a resource with this name always gets a slot in the table. A limit with exactly the
+	// name [Other] applies to the sum of all calls that are recorded for Other.
 	Resource string
 	// Origin is the origin whose calls are limited. If it is empty, the limit covers all origins together: Sentinel's
 	// limitApp default.

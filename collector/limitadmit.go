@@ -37,8 +37,8 @@ func (m *limiter) admit(ctx context.Context, e *Entry, o *options) error {
 	}
 	if r != nil {
 		e.at = &r.place
-		// If admit returns an error or panics, the limiters must not count the call as in flight. For example, a limit
-		// refuses the call, or a method of a user-defined context panics while the call waits.
+		// If the call does not enter, the limiters must not count it as in flight. There are two cases: admitUnder
+		// returns an error, or a method of a user-defined context panics while the call waits.
 		defer func() {
 			if e.call.IsZero() {
 				r.release()
@@ -75,10 +75,10 @@ func admitUnder(ctx context.Context, e *Entry, o *options, list []*limiter) erro
 	return refused
 }
 
-// tryPass reads the start time of the call, checks the call under its limiters, and counts it as a pass. The limiters
-// stay locked during all three steps. If a limit refuses the call, tryPass returns a BlockedError. If the call may wait
-// for a later bucket instead, tryPass also returns a loan (a pass borrowed from the later bucket). If the leaf can no
-// longer record the call, tryPass returns errMoved.
+// tryPass reads the clock for the start of the call, checks the call under its limiters, and counts it as a pass. The
+// limiters stay locked during all three steps. If a limit refuses the call, tryPass returns a BlockedError. If the call
+// may wait for a later bucket instead, tryPass also returns a loan (a pass borrowed from the later bucket). If the leaf
+// can no longer record the call, tryPass returns errMoved.
 func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error) {
 	if err := lockAll(list); err != nil {
 		return nil, nil, err
@@ -107,8 +107,9 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 	refused := checkRules(list, false, at, o, l.origin, 0)
 	if refused == nil {
 		// evalDryRuns must run before countPasses, so that the dry runs do not count the call before they check it.
-		// countDry must run after bucket.Enter, for two reasons: it locks another statistic, and it sets the note of
-		// the call that bucket.Enter returns.
+		// countDry must run after bucket.Enter, for two reasons. First, countDry locks another statistic, which is
+		// allowed only after bucket.Enter has unlocked the leaf. Second, countDry sets the note of the call that
+		// bucket.Enter returns.
 		dryRefused := evalDryRuns(list, e, o, now, at, 0)
 		countPasses(list, at, o.n, e.at.reserved, l.origin)
 		e.call = bucket.Enter(o.n)
@@ -122,10 +123,11 @@ func tryPass(e *Entry, o *options, list []*limiter) (*loan, *BlockedError, error
 	return loan, refused, nil
 }
 
-// checkRules returns an error if the limits of a limiter in list refuse the call. If dry is true, checkRules checks the
-// dry runs instead of the limits. It checks limits on concurrency before limits on QPS: if a limit on concurrency
-// refuses a call, the call must not wait for a bucket. For the parameter waiting see [quotas.checkConcurrency]. The
-// limiters must be locked.
+// checkRules returns an error if a limit of the limiters in list refuses a call that would pass in the open bucket. If
+// dry is true, checkRules checks the dry runs instead of the limits. No limit and no dry run refuses a call with the
+// option [Admitted]. checkRules checks limits on concurrency before limits on QPS: if a limit on concurrency refuses a
+// call, the call must not wait for a later bucket. The parameter bucket is the start of the open bucket. For the
+// parameter waiting see [quotas.checkConcurrency]. The limiters must be locked.
 func checkRules(
 	list []*limiter, dry bool, bucket time.Duration, o *options, origin string, waiting int64,
 ) *BlockedError {
@@ -145,8 +147,9 @@ func checkRules(
 	return nil
 }
 
-// countPasses counts n passes of an origin in a bucket, in the meters of all limiters of list. If the call has a
-// reservation r, countPasses also counts the call as in flight. r may be nil. The limiters must be locked.
+// countPasses counts n passes of an origin in a bucket, in the meters of all limiters of list. r is the reservation of
+// the call, or nil. If r is not nil, countPasses also counts the call as in flight: see reservation.enter. The limiters
+// must be locked.
 func countPasses(list []*limiter, bucket time.Duration, n int64, r *reservation, origin string) {
 	r.enter()
 	for _, m := range list {

@@ -17,11 +17,11 @@ type BlockedError struct {
 	Limit Limit
 	// Resource and Origin are the names of the resource and the origin that recorded the block. Each may be [Other].
 	Resource, Origin string
-	// Reading is the value that the limit compared with its Count: the passes in the last second, or the calls in
-	// flight.
+	// Reading is the value that the limit compared with its Count: the passes in the last second (with Strict, one
+	// bucket more than a second), or the calls in flight.
 	Reading int64
-	// Cancelled is the error that ended the wait of a prioritized call, usually the error of its context. If the call
-	// did not wait, Cancelled is nil.
+	// Cancelled is the error that ended the wait of a prioritized call, usually the cause of its context (see
+	// context.Cause). If the call did not wait, Cancelled is nil.
 	Cancelled error
 }
 

@@ -52,9 +52,9 @@ func firstBorrowable(
 	return bucket, c.until(now, bucket) <= node.OccupyTimeout
 }
 
-// borrow borrows the passes of the call from the first bucket in which all rules have quota for them. It returns nil if
-// no such bucket begins within [node.OccupyTimeout]. The parameter at is the start of the open bucket. The limiters
-// must be locked.
+// borrow borrows the passes of the call from the first later bucket in which all limits have quota for them. It returns
+// nil if no such bucket begins within [node.OccupyTimeout], or if the leaf was retired. The parameter at is the start
+// of the open bucket. The limiters must be locked.
 func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Duration) *loan {
 	l := e.at.leaf
 	// All limiters are locked, so no other call can use the quota before eachQuota counts the borrowed passes.
@@ -71,8 +71,8 @@ func borrow(e *Entry, o *options, list []*limiter, now leap.Reading, at time.Dur
 	return &loan{Loan: borrowed, entered: now, bucket: bucket, n: o.n}
 }
 
-// cancel returns the borrowed passes to the quotas of the limiters in list, and returns true. If the borrowed bucket
-// has begun, the call has passed already; cancel then changes nothing and returns false.
+// cancel ends the loan, gives the borrowed passes back to the quotas of the limiters in list, and returns true. If the
+// borrowed bucket has begun, the call has already passed. In that case, cancel changes nothing and returns false.
 func (b *loan) cancel(l *leaf, list []*limiter) bool {
 	_ = lockAll(list) // lockAll cannot fail: limiters with a call in flight are never dropped
 	defer unlockAll(list)

@@ -25,8 +25,9 @@ import (
 //	refused calls in flight    —                   counted until the call ends
 //	dryCount of the reason     —                   one block
 
-// dryCount counts the calls that the dry runs of a resource would have refused for one reason. It counts these calls as
-// blocks in a node.Statistic, so that a View can read them for each second.
+// dryCount counts the calls that a resource's dry runs would have refused for one reason. The reason is the name of a
+// dry run, see [Limit.String]. dryCount counts the calls as blocks in a node.Statistic, so that a View can read them
+// for each second.
 type dryCount struct {
 	stat *node.Statistic // nil until a dry run would have refused a call
 	*generation
@@ -121,8 +122,8 @@ func (r *Resource) dryCounts() []labelled[dryCount] {
 	return slices.Clone(m.dryCounts)
 }
 
-// dryRun returns the generation for a reason. Its view counts the calls that a dry run would have refused for this
-// reason. It returns nil if the resource is retired, or if the dry runs would have refused no call for this reason.
+// dryRun returns the generation for a reason, the name of a dry run. The view of the generation counts the calls that
+// this dry run would have refused. If there are no such calls yet, or if the resource is retired, dryRun returns nil.
 func (r *Resource) dryRun(reason string) *generation {
 	for _, x := range r.dryCounts() {
 		if x.value == reason && r.alive() {
@@ -136,7 +137,7 @@ func (r *Resource) dryRun(reason string) *generation {
 // View. The blocks in each View are the calls that the dry run would have refused, in total, in windows and in seconds.
 // All other numbers of the View are 0. At most 16 names are yielded: the first fifteen dry runs are counted separately,
 // and all later ones share [Other]. A dry run that is in force is always listed, even if its count is 0. While DryRuns
-// copies the list, limited calls wait.
+// copies the list, calls under the limits and dry runs of the resource wait.
 func (r *Resource) DryRuns() iter.Seq2[string, View] {
 	return func(yield func(string, View) bool) {
 		if r == nil {

@@ -13,7 +13,8 @@ import (
 // rule compares the numbers of a meter with its Count. A call usually has one limiter: the limiter of the resource with
 // the call's name. An overflowing name has no resource; another resource records its calls. The call then has the
 // limiter of the recording resource, and one or more limiters for the patterns that its own name matches. The slice
-// "list" in this package holds all limiters of one call, in lock order:
+// "list" in this package holds all limiters of one call, in lock order. The drawing shows the list of a usual call on
+// the left, and the list of a call with an overflowing name on the right:
 //
 //	call: resource "GET /a", origin "web"             call: name "GET /b", recorded for _other, origin "web"
 //
@@ -22,6 +23,9 @@ import (
 //	           origin web:  limits from web
 //	                                                  or, while overflowLimiters is full:
 //	                                                  list[1:]  one limiter per matching pattern, sorted: *, GET /*
+//
+// There is a third kind of call. Its name has a resource, but _other records the call, because there was no memory for
+// a leaf of this resource. In that case, list[1] is the limiter of this resource.
 //
 // Each limiter has two sets of quotas: one for limits, one for dry runs. Each set has a meter for all origins together,
 // and a meter for each limited origin. The rules of a set read the meters of the set, with one exception (see
@@ -34,7 +38,8 @@ import (
 // Lock order
 //
 //	Collector.limitsMu → Collector.mu → overflowLimiters.mu → limiter of the recording resource (list[0])
-//	→ overflow limiters (list[1:], sorted by pattern) → locks of a node.View → locks of a node.Statistic
+//	→ limiter of the resource with the call's name → overflow limiters, sorted by pattern
+//	→ locks of a node.View → locks of a node.Statistic
 //
 // No goroutine locks a limiter while it holds the lock of a statistic. A call first locks all limiters of its list
 // (lockAll), and then a part of the statistic that records the call (node.Statistic.Hold). Two guarantees follow: the
@@ -62,7 +67,7 @@ type limiter struct {
 	// The following fields are for limiters in overflowLimiters. SetLimits does not change the rules of these limiters:
 	// lockAll refreshes the rules when a call locks the limiter.
 	name     string   // overflowing name or pattern; empty for the limiter of a resource
-	rules    *ruleSet // all limits of the Collector when refresh last made the rules
+	rules    *ruleSet // value of Collector.limits from which refresh last made the rules
 	lastPass int64    // index of the second in which the latest call with a reservation entered; 0 if there was none
 	shared   bool     // name is a pattern, and several names share the limiter
 	dropped  bool     // no longer in overflowLimiters; a call that finds this limiter must look up its name again
@@ -87,8 +92,8 @@ func (m *limiter) set(dry bool) *quotas {
 	return &m.quotas
 }
 
-// newQuota returns a quota without passes. The quota only counts passes. Each rule derives its own quota from this
-// quota, to compare the passes with the rule's Count; see [node.Quota.With].
+// newQuota returns a quota without passes. The quota counts passes, but no rule uses it to check a call. Instead, each
+// rule derives its own quota from this quota, with the rule's Count and the same passes; see [node.Quota.With].
 func (c *Collector) newQuota() *node.Quota { return node.NewQuota(c.shape, 0, true) }
 
 // lockAll locks the limiters of a call in the order of list, and refreshes the rules of limiters in overflowLimiters.
@@ -113,8 +118,9 @@ func unlockAll(list []*limiter) {
 	}
 }
 
-// setRules replaces the rules with new rules for the parameter limits, and keeps the meters. r is the resource of the
-// limiter, or nil for an overflowing name. If no earlier rule has read the passes of a meter, setRules fills the meter
+// setRules replaces the rules with new rules for the parameter limits. The new rules read the existing meters. setRules
+// creates missing meters, and drops meters that are no longer in use. r is the resource of the limiter, or nil for an
+// overflowing name. If a new rule reads passes and its meter has not counted passes so far, setRules fills the meter
 // with the recent passes; see passesSoFar. m.mu must be held.
 func (m *limiter) setRules(limits []Limit, r *Resource) {
 	m.quotas.removeRules()
@@ -227,14 +233,15 @@ func (m *limiter) setCounters(l *leaf) {
 	l.SetCounters(m.counters(l.origin)...)
 }
 
-// inUse reports whether the limiter of a resource has counted recent calls from the time when its name was overflowing.
-// No leaf of the resource has recorded these calls. A call is recent if it is in flight, or if it passed in the second
-// since (an index) or later. m may be nil.
-func (m *limiter) inUse(since int64) bool {
+// inUse reports whether the limiter of a resource has counted recent calls that no leaf of the resource recorded. There
+// are two kinds of such calls: calls from the time when the name of the resource was overflowing, and calls that Other
+// recorded, because there was no memory for a leaf. A call is recent if it is in flight, or if it entered in or after
+// the second with the index idleFrom. m may be nil.
+func (m *limiter) inUse(idleFrom int64) bool {
 	if m == nil {
 		return false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.all.inFlight.Load() > 0 || m.lastPass >= since && m.lastPass > 0
+	return m.all.inFlight.Load() > 0 || m.lastPass >= idleFrom && m.lastPass > 0
 }

@@ -13,16 +13,16 @@ import (
 //	byName["GET /b"]    ── limiter of one name
 //	byPattern["GET /*"] ── limiter that new names share while byName is full
 //
-// If byName is full, a new name evicts the idle names. An idle name has no call in flight, and its last pass is too old
-// to count for any quota. If no name is idle, new names share one limiter for each pattern that they match. A name that
-// has used a shared limiter may later get its own limiter. This limiter then starts with all recent passes of the
-// shared limiter, because some of them may be passes of the name.
+// If byName is full, a new name evicts the idle names. SetLimits evicts them, too. An idle name has no call in flight,
+// and its last pass is too old to count for any quota. If no name is idle, new names share one limiter for each pattern
+// that they match. A name that has used a shared limiter may later get its own limiter. This limiter then starts with
+// all recent passes of the shared limiter, because some of them may be passes of the name.
 //
 // The life of a limiter:
 //
 //	reserve ─┬─ byName full, no idle name ──→ byPattern, until the pattern has no limit and no call in flight
 //	         └─ byName ─┬─ all its calls were refused (dropUnused) ──→ dropped
-//	                    ├─ idle, and others need the slot (sweep) ───→ dropped
+//	                    ├─ idle when a sweep runs (sweep) ───────────→ dropped
 //	                    └─ the name gets a resource (remove) ────────→ Resource.limiter
 //
 // A limiter may be dropped after a call has found it and before the call locks it. The call then reads limiter.dropped,
@@ -38,9 +38,9 @@ type overflowLimiters struct {
 	swept     int64 // index of the second of the last sweep
 }
 
-// A name without a call in flight is idle if it had no pass in the last idleAfter seconds, including the open second.
-// No quota counts older passes: a strict quota with one bucket looks back two seconds, and a pass may be borrowed from
-// a bucket up to half a second ahead.
+// idleAfter is the number of seconds without a pass after which a name is idle, including the open second. (A name with
+// a call in flight is never idle.) No quota counts older passes: a strict quota with one bucket looks back two seconds,
+// and a pass may be borrowed from a bucket up to half a second ahead.
 const idleAfter = 5
 
 func newOverflowLimiters(c *Collector) *overflowLimiters {
@@ -82,8 +82,9 @@ func (t *overflowLimiters) reserve(name string, l *leaf, own *limiter) (*reserva
 	return r, nil
 }
 
-// add adds a limiter for a name to byName and returns it. patterns are the patterns that match the name. If byName is
-// full, add returns nil. mu must be held.
+// add adds a limiter for a name to byName and returns it. patterns are the patterns that match the name. The limiter
+// starts with the passes of a shared limiter, if there is one for these patterns. If byName is full and no name is
+// idle, add returns nil. mu must be held.
 func (t *overflowLimiters) add(name string, patterns []string) *limiter {
 	if len(t.byName) >= t.c.sizes.limiters {
 		if t.sweep(); len(t.byName) >= t.c.sizes.limiters {
@@ -111,7 +112,7 @@ func (t *overflowLimiters) sweep() {
 	if t.swept == now {
 		return
 	}
-	t.swept = now // without this, each new name of a flood would scan byName
+	t.swept = now // in a flood of new names, only the first name in each second scans byName
 	maps.DeleteFunc(t.byName, func(_ string, m *limiter) bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()

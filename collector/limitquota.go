@@ -16,8 +16,8 @@ type quotas struct {
 	origins          map[string]*meter // by origin; each meter counts the calls of one origin
 }
 
-// meter counts the calls that a rule applies to. Three fields hold counts. The table shows which calls change a field,
-// and in parentheses the functions that change it:
+// meter counts the calls of a name, or the calls that one origin makes to the name. Three fields hold counts. The table
+// shows which calls change a field, and in parentheses which code changes it:
 //
 //	inFlight        calls of the resource's leaves, while readsInFlight is set (node.Statistic);
 //	                calls with a reservation (enter, leave)
@@ -39,7 +39,7 @@ type rule struct {
 	Limit
 	*meter
 	quota   *node.Quota // passes of the meter, compared with the limit's Count; nil for concurrency
-	refused *meter      // for a dry run, the meter in limiter.dry; refused.inFlight is subtracted from meter.inFlight
+	refused *meter      // for dry runs, the meter in limiter.dry, to subtract its inFlight; nil for limits
 }
 
 // covers reports whether the rule applies to calls of the origin.
@@ -118,8 +118,8 @@ func (x *meter) unused() bool {
 	return !x.readsPasses && !x.readsInFlight && x.overflowPasses == nil && x.inFlight.Load() == 0
 }
 
-// enter adds 1 to the calls in flight of the origin. The caller must later call leave exactly once. Until then the
-// meter of the origin exists, even if no rule reads it.
+// enter adds 1 to the calls in flight of the origin, and of all origins together. The caller must later call leave
+// exactly once. Until then the meter of the origin exists, even if no rule reads it.
 func (s *quotas) enter(origin string) {
 	s.all.inFlight.Add(1)
 	if origin != "" {
@@ -168,9 +168,10 @@ func (s *quotas) checkQPS(bucket time.Duration, n int64, origin string) *Blocked
 	return nil
 }
 
-// firstBorrowable returns the first bucket in which all rules have quota for n passes. It considers the bucket that
-// starts at the time earliest, and later buckets. The parameter at is the start of the open bucket. If there is no such
-// bucket, ok is false.
+// firstBorrowable returns the first bucket after the open bucket in which all rules for the origin have quota for n
+// passes. The parameter at is the start of the open bucket. The result does not start before the time earliest. If
+// there is no such bucket, ok is false. If no rule applies to the origin, firstBorrowable returns earliest, and ok is
+// true.
 func (s *quotas) firstBorrowable(at, earliest time.Duration, n int64, origin string) (bucket time.Duration, ok bool) {
 	bucket = earliest
 	for i := range s.qps {
@@ -183,8 +184,8 @@ func (s *quotas) firstBorrowable(at, earliest time.Duration, n int64, origin str
 	return bucket, true
 }
 
-// pass counts n passes of the origin in the bucket. If there are meters of single origins, pass also looks up the
-// origin in a map.
+// pass counts n passes of the origin in the bucket: in the meter of all origins together, and in the meter of this
+// origin. If the map of origins is empty, pass skips the lookup in this map.
 func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
 	if q := s.all.passes; q != nil {
 		q.Pass(bucket, n)

@@ -13,10 +13,11 @@ import (
 //	Entry.at ──→ reservation.place  { leaf, reserved ──┐ }        call with a reservation
 //	                  ↑────────────────────────────────┘
 //
-// Entry.Exit finds the bit "reserved" in the note of the node.Call. It loads the place only if the bit is set.
+// Entry.Exit reads the note of the node.Call, a number in the Entry itself. If the note is 0 and the call has no error,
+// Exit does not load the place. The note is 0 if the call has neither a reservation nor a slot in Collector.running.
 
 // reservation holds the limiters (the states of limits) of a call, to update them when the call ends. Most calls need
-// no reservation, because the call has one limiter and the leaf that records the call updates it. Two kinds of calls
+// no reservation: they have at most one limiter, and the leaf that records the call updates it. Two kinds of calls
 // have a reservation: limited calls that are recorded for a resource with another name, and calls that a dry run would
 // have refused. The reservation contains the place that the entry points to, so it costs a single allocation.
 type reservation struct {
@@ -40,15 +41,17 @@ func newReservation(l *leaf, own *limiter) *reservation {
 // call needs none. m is the limiter of the resource of l. If the name of the call has got its own resource, reserve
 // returns errMoved.
 //
-// If o.home is not nil, o.home is the resource with the name of the call. Other records the call in the leaf l, because
-// there was no memory for a leaf of o.home. The limiters of the call then include the limiter of o.home.
+// If o.home is not nil, the resource o.home should record the call, because it has the name of the call or is the
+// fallback resource of the call. Other records the call instead, because there was no memory for a leaf of o.home. The
+// limiters of the call then include the limiter of o.home.
 func (m *limiter) reserve(o *options, l *leaf) ([]*limiter, *reservation, error) {
 	if !l.resource.fallback.Load() {
 		return m.self[:], nil, nil
 	}
 	var r *reservation
 	var err error
-	if o.home == nil || o.home.fallback.Load() { // otherwise the limiter of o.home has the rules of the patterns
+	// If o.home is not a fallback resource, its own limiter has the rules of the patterns.
+	if o.home == nil || o.home.fallback.Load() {
 		if r, err = m.c.overflowLimiters.reserve(CleanName(o.name), l, m); err != nil {
 			return nil, nil, err
 		}
@@ -103,9 +106,9 @@ func (r *reservation) end(call *node.Call, failed bool, code node.Code) (n int64
 	return n
 }
 
-// release undoes enter when the call has ended or stopped waiting. If the call was refused, enter was not called.
-// release then drops each limiter in list[1:] that belongs to the name of the call and has counted no pass. r may be
-// nil.
+// release undoes enter when the call has ended, or when it has stopped waiting without a pass. If the call was refused
+// without a wait, enter was not called. In that case, release drops each limiter in list[1:] that belongs to the name
+// of the call and has counted no pass. r may be nil.
 func (r *reservation) release() {
 	switch {
 	case r == nil:

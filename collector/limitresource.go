@@ -2,17 +2,19 @@ package collector
 
 // A resource refers to its limiter in two fields. Calls load Resource.limiter, which is nil while no limit applies.
 // Resource.limiterState has the limiter from the first limit on, even while no limit applies. There are two reasons:
-// the meters and the counts of dry runs are kept when limits are removed, and calls with a reservation update the
-// limiter when they end.
+// the counts of dry runs stay readable after the limits are removed, and calls with a reservation update the limiter
+// when they end.
 //
 // A resource that records calls of other names (Resource.fallback) has a limiter if any limit exists. The rules of this
 // limiter are only the limits without a *. The limits with patterns are in other limiters. If the name of a call has no
-// resource, the patterns are in the limiters of overflowLimiters. If the name has a resource, but there is no memory
-// for another leaf of this resource, the patterns are in the limiter of this resource.
+// resource, or is the name of the recording resource itself, the patterns are in the limiters of overflowLimiters. If
+// the name has another resource, but there is no memory for a leaf of that resource, the patterns are in the limiter of
+// that resource.
 
 // Limit returns the Count of the lowest limit with this grade that covers all calls of the resource together. It
-// ignores limits on single origins and dry runs. For [Other] it also ignores patterns, because a pattern limits each
-// name separately. If there is no such limit, ok is false. Calls under these limits wait while Limit reads the rules.
+// ignores limits on single origins and dry runs. For [Other] and for fallback resources it also ignores patterns,
+// because a pattern limits each name separately. If there is no such limit, ok is false. Calls under these limits wait
+// while Limit reads the rules.
 func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	if r == nil {
 		return 0, false
@@ -58,7 +60,8 @@ func (r *Resource) setLimits(limits []Limit) {
 	}
 	m.setRules(rules, r)
 	m.dryCounts = filter(m.dryCounts, func(x labelled[dryCount]) bool { return x.of.stat != nil })
-	for _, l := range limits { // add each limit with the count 0, so that its series exists before the first block
+	// Add each limit with the count 0, so that its series exists before the limit refuses a call.
+	for _, l := range limits {
 		if l.DryRun {
 			getOrAdd(&m.dryCounts, l.String())
 		} else {

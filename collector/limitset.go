@@ -9,7 +9,7 @@ import (
 // ruleSet holds all limits of a Collector. A ruleSet is immutable; SetLimits stores a new one.
 type ruleSet struct {
 	list      []Limit
-	bySubject map[string][]int // by Limit.Resource: the indexes in list of its limits
+	bySubject map[string][]int // by Limit.Resource; the values are indexes in list
 	patterns  []string         // sorted, without duplicates
 	// Names of resources in limits without a *; these names get a resource even if the table is full.
 	names map[string]bool
@@ -80,7 +80,7 @@ func (c *Collector) Limits() []Limit {
 // SetLimits changes the limits in three steps:
 //
 //	Collector.limits           SetLimits stores the new limits; new resources use them
-//	overflowLimiters.refresh   drops the shared limiters of removed patterns; all others refresh when locked
+//	overflowLimiters.refresh   drops the shared limiters of removed patterns; lockAll refreshes all others later
 //	Resource.setLimits         called for each resource; Collector.mu is released after each call
 
 // SetLimits replaces all limits while calls continue. The new limits of a resource replace its old ones in one step.
@@ -131,8 +131,8 @@ func (c *Collector) Escapes(name, alias string) bool {
 	return slices.ContainsFunc(c.limits.Load().list, func(l Limit) bool { return l.Matches(name) && !l.Matches(alias) })
 }
 
-// CheckLimits returns an error that names every invalid limit. Examples are empty names, negative counts, and two
-// limits that differ only in Count or Strict.
+// CheckLimits returns an error that names every invalid limit. For example, a limit is invalid if its Resource is
+// empty, if its Count is negative, or if an earlier limit has the same Resource, Origin, Grade and DryRun.
 func CheckLimits(limits []Limit) error {
 	var errs []error
 	seen := map[Limit]int{} // index in limits; the keys have no Count and no Strict
