@@ -38,7 +38,7 @@ type Collector struct {
 
 	byName     sync.Map                    // *Resource by name; see CleanName
 	registered atomic.Int64                // size of byName, except Options.Given; changes only with mu held
-	other      atomic.Pointer[Resource]    // the resource Other; nil until a call needs it
+	other      atomic.Pointer[Resource]    // the resource Other; nil until it is needed
 	entrances  atomic.Pointer[[]*TreeNode] // in order of registration; replaced with mu held, never modified in place
 
 	root             *TreeNode
@@ -304,10 +304,10 @@ func (c *Collector) Health() Health {
 // fleet that start at the same time. The number has 53 bits, so a float64 represents it exactly.
 func newRun(began time.Time) int64 { return began.UnixMilli()<<12&(1<<53-1) | rand.Int64N(1<<12) }
 
-// RunID returns a number that identifies this Collector. Other processes, instances and replicas have other numbers.
-// There is one exception: two Collectors that are created in the same millisecond have equal numbers if they draw the
-// same 12 random bits. The number is an integer below 2^53. Compare it only for equality. RunID returns 0 for a nil
-// Collector.
+// RunID returns a number that identifies this Collector. Other Collectors, in this process or in another one, have
+// other numbers. There is one exception: two Collectors that are created in the same millisecond have equal numbers if
+// they draw the same 12 random bits. The number is an integer below 2^53. Compare it only for equality. RunID returns 0
+// for a nil Collector.
 func (c *Collector) RunID() int64 {
 	if c == nil {
 		return 0

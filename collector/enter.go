@@ -73,8 +73,9 @@ func (c *Collector) enter(
 	return e.frame(ctx, up, o), nil
 }
 
-// frame returns the context of a call that has entered. ctx is the context that the caller passed to Enter, and up is
-// the frame in ctx, or nil.
+// frame creates the context of a call that has entered, stores it in a slot of Collector.running, and returns it. It
+// also applies the options [StartedAt] and [TraceID]. ctx is the context that the caller passed to Enter, and up is the
+// frame in ctx, or nil.
 func (e *Entry) frame(ctx context.Context, up *frame, o *options) *frame {
 	l := e.at.leaf
 	if o.at != nil && !o.at.IsZero() {
@@ -152,8 +153,8 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Call
 var errMoved = errors.New("collector: counted elsewhere")
 
 // count looks up the leaf of a call, and calls f with the leaf. f records the call in the leaf. If f returns errMoved,
-// count repeats both steps. Otherwise it returns the result of f. If the leaf belongs to a fallback resource, count
-// also counts the call in Health.Unearned.
+// count repeats both steps. Otherwise it returns the result of f. If the call is recorded
+// for its fallback resource, count also counts it in Health.Unearned, and marks the resource of the leaf: see share.
 func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
 	for {
 		target, shared := c.target(o)

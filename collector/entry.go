@@ -104,8 +104,9 @@ func (e *Entry) markReserved() {
 	}
 }
 
-// exit ends the call with err and returns the number of completions that it has counted. It calls [Options].Exception
-// to classify err. If that function panics, the call ends as an exception.
+// exit ends the call with err and returns the number of completions that it has counted. [Options].Exception decides
+// whether err is an exception. If that function panics, the call ends as an exception. exit also counts an exception
+// under its class: see classify.
 func (e *Entry) exit(err error, code Code) (n int64) {
 	if e.at == nil {
 		return 0
@@ -149,7 +150,7 @@ func (e *Entry) ExitCode(err error, code Code) { e.exit(err, code) }
 // [node.Options].Bounds sets the buckets. ExitTrace ignores an id that is empty, longer than 64 bytes, or not valid
 // UTF-8.
 //
-// ExitTrace costs an allocation and a clock reading more than Exit. Use it only for calls whose trace is recorded.
+// ExitTrace costs an allocation and two clock readings more than Exit. Use it only for calls whose trace is recorded.
 func (e *Entry) ExitTrace(err error, code Code, id string) {
 	if e.at == nil {
 		return

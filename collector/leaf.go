@@ -73,8 +73,8 @@ func (l *leaf) ownViews() []*node.View {
 	return views
 }
 
-// enter records the start of a call in the leaf, and sets e to its Entry. It returns the error of a limit that refused
-// the call, or errMoved.
+// enter records the start of a call in the leaf, and sets e to the Entry of the call. If a limit refuses the call,
+// enter returns the error of the limit. If the leaf cannot record the call, enter returns errMoved.
 func (l *leaf) enter(ctx context.Context, e *Entry, o *options) error {
 	e.at = &l.own
 	// If the resource has no limit, this load of a nil pointer is the only cost of limits for a call.

@@ -52,8 +52,8 @@ func (g Grade) String() string {
 // # Several limits
 //
 // A call passes only if all limits that match it admit it. Limits never refuse calls that enter through
-// [Resource.Enter] or are [Admitted], but they count these calls. If a pattern matches many names, each of them has its
-// own quota.
+// [Resource.Enter] or have the option [Admitted], but they count these calls. If a pattern matches many names, each of
+// them has its own quota.
 //
 // # Overflowing names
 //

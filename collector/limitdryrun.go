@@ -80,7 +80,8 @@ func (e *Entry) markRefused(list []*limiter) {
 	}
 }
 
-// afterWait lets the dry runs check the call of e after it has waited until the borrowed bucket began.
+// afterWait lets the dry runs check the call of e. The call has waited for the borrowed bucket, and the bucket has
+// begun.
 func afterWait(e *Entry, o *options, list []*limiter) {
 	_ = lockAll(list) // lockAll cannot fail: limiters with a call in flight are never dropped
 	defer unlockAll(list)

@@ -25,7 +25,7 @@ import (
 //	                                                  list[1:]  one limiter per matching pattern, sorted: *, GET /*
 //
 // There is a third kind of call. Its name has a resource, but _other records the call, because there was no memory for
-// a leaf of this resource. In that case, list[1] is the limiter of this resource.
+// a leaf of this resource. If limits apply to this resource, list[1] is the limiter of this resource.
 //
 // Each limiter has two sets of quotas: one for limits, one for dry runs. Each set has a meter for all origins together,
 // and a meter for each limited origin. The rules of a set read the meters of the set, with one exception (see
@@ -200,9 +200,9 @@ func (m *limiter) limits() (list []Limit) {
 	return list
 }
 
-// enterReserved counts a call with a reservation as in flight, in the meter of all origins and in the meter of its
-// origin. It adds a quota to the meter of the origin if the meter has none, so that the meter counts passes, too. m.mu
-// must be held.
+// enterReserved counts a call with a reservation as in flight, in the meter of all origins together and in the meter of
+// its origin. If the meter of the origin has no quota, enterReserved adds one, so that the meter counts passes, too. It
+// also stores the current second in lastPass. m.mu must be held.
 func (m *limiter) enterReserved(origin string) {
 	m.lastPass = m.c.second()
 	m.enter(origin)

@@ -184,8 +184,8 @@ func (s *quotas) firstBorrowable(at, earliest time.Duration, n int64, origin str
 	return bucket, true
 }
 
-// pass counts n passes of the origin in the bucket: in the meter of all origins together, and in the meter of this
-// origin. If the map of origins is empty, pass skips the lookup in this map.
+// pass counts n passes of the origin in the bucket. Up to two meters count them: the meter of all origins together, and
+// the meter of this origin. If no origin has a meter, pass saves the lookup in the map of origins.
 func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
 	if q := s.all.passes; q != nil {
 		q.Pass(bucket, n)
