@@ -48,7 +48,7 @@ type Collector struct {
 
 	leafCount           atomic.Int64 // number of leaves
 	edges               atomic.Int64 // number of edges of the tree, each from a caller to a callee
-	swept               atomic.Int64 // index of the second in which the last sweep ended; see Seal
+	swept               atomic.Int64 // index of the second in which the last sweep ended; see sweep
 	excess, sparesInUse atomic.Int64 // see memory.go
 	sizes               reservations
 	sealed              atomic.Int64 // index of a second; all leaves have sealed the seconds before it

@@ -153,8 +153,8 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Call
 var errMoved = errors.New("collector: counted elsewhere")
 
 // count looks up the leaf of a call, and calls f with the leaf. f records the call in the leaf. If f returns errMoved,
-// count repeats both steps. Otherwise it returns the result of f. If the call is recorded
-// for its fallback resource, count also counts it in Health.Unearned, and marks the resource of the leaf: see share.
+// count repeats both steps. Otherwise it returns the result of f. If the call is recorded for its fallback resource,
+// count also counts it in Health.Unearned, and marks the resource of the leaf: see share.
 func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
 	for {
 		target, shared := c.target(o)

@@ -83,8 +83,8 @@ func (t *overflowLimiters) reserve(name string, l *leaf, own *limiter) (*reserva
 }
 
 // add adds a limiter for a name to byName and returns it. patterns are the patterns that match the name. The limiter
-// starts with the passes of a shared limiter, if there is one for these patterns. If byName is full and no name is
-// idle, add returns nil. mu must be held.
+// starts with the passes of a shared limiter, if one of these patterns has a shared limiter. If byName is full and no
+// name is idle, add returns nil. mu must be held.
 func (t *overflowLimiters) add(name string, patterns []string) *limiter {
 	if len(t.byName) >= t.c.sizes.limiters {
 		if t.sweep(); len(t.byName) >= t.c.sizes.limiters {

@@ -195,8 +195,8 @@ func (s *quotas) pass(bucket time.Duration, n int64, origin string) {
 	}
 }
 
-// passFrom counts n passes in the meter of the origin, if there is one. It is a separate function because pass rarely
-// calls it, and the compiler can inline pass only without this code.
+// passFrom counts n passes in the meter of the origin, if the origin has a meter that counts passes. pass calls it only
+// if an origin of the name has a meter, which is rare.
 func (s *quotas) passFrom(bucket time.Duration, n int64, origin string) {
 	if x := s.origins[origin]; x != nil && x.passes != nil {
 		x.passes.Pass(bucket, n)

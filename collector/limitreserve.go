@@ -14,12 +14,14 @@ import (
 //	                  ↑────────────────────────────────┘
 //
 // Entry.Exit reads the note of the node.Call, a number in the Entry itself. If the note is 0 and the call has no error,
-// Exit does not load the place. The note is 0 if the call has neither a reservation nor a slot in Collector.running.
+// Exit does not load the place. The note is 0 if the call has neither a reservation nor a frame (the context of a
+// call).
 
 // reservation holds the limiters (the states of limits) of a call, to update them when the call ends. Most calls need
 // no reservation: they have at most one limiter, and the leaf that records the call updates it. Two kinds of calls
 // have a reservation: limited calls that are recorded for a resource with another name, and calls that a dry run would
-// have refused. The reservation contains the place that the entry points to, so it costs a single allocation.
+// have refused. The reservation contains the place that the entry points to. It costs a single allocation, except if
+// its list has more than two limiters.
 type reservation struct {
 	place
 	list       []*limiter  // list[0] is the limiter of the recording resource; the leaf updates its counters
