@@ -42,20 +42,23 @@ func (w *writer) giveBack(r *http.Request) {
 	}
 }
 
-// contextField is the field of a request that holds its context.
-var contextField, hasContextField = reflect.TypeFor[http.Request]().FieldByName("ctx")
+// contextStart and contextEnd are the offsets of the context in a request. If net/http renames the field, both are 0.
+var contextStart, contextEnd = func() (start, end uintptr) {
+	field, ok := reflect.TypeFor[http.Request]().FieldByName("ctx")
+	if !ok {
+		return 0, 0
+	}
+	return field.Offset, field.Offset + field.Type.Size()
+}()
 
 // sameFields reports whether a and b have the same fields, except for the context. It compares the memory of the
 // requests, because the path values have no accessor that lists them, and because the fields of a copied request are
 // equal byte by byte until somebody sets them. Two equal strings at different addresses count as different.
 func sameFields(a, b *http.Request) bool {
-	if !hasContextField {
-		return false // a later version of net/http: copy the fields of each request
-	}
-	x := unsafe.Slice((*byte)(unsafe.Pointer(a)), unsafe.Sizeof(*a))
-	y := unsafe.Slice((*byte)(unsafe.Pointer(b)), unsafe.Sizeof(*b))
-	start, end := contextField.Offset, contextField.Offset+contextField.Type.Size()
-	return bytes.Equal(x[:start], y[:start]) && bytes.Equal(x[end:], y[end:])
+	type memory = [unsafe.Sizeof(*a)]byte
+	x, y := (*memory)(unsafe.Pointer(a)), (*memory)(unsafe.Pointer(b))
+	return a.Pattern == b.Pattern && // ServeMux sets the pattern, so compare it first
+		bytes.Equal(x[:contextStart], y[:contextStart]) && bytes.Equal(x[contextEnd:], y[contextEnd:])
 }
 
 // hungUp reports whether the client of a request has hung up: it has closed its connection or its stream. ctx is the
