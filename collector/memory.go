@@ -22,36 +22,37 @@ import (
 //	leaf                                  a statistic with a full history, its origin and its tree node
 //	entrance                              an entrance of the call tree
 //	edge                                  an edge of the call tree: one resource calls another
-//	excess                                memory that leaves and resources take in addition to their reservations
+//	excess                                memory that leaves, resources and limiters take beyond their reservations
 //
 // (An overflowing name has no resource: another resource records its calls.)
 //
-// A new resource or leaf is not created if the sum of all reservations would exceed [Options].MaxMemory. Its calls are
-// recorded for [Other] instead: see location. The first leaf of a resource may use all of the memory. Any further leaf
-// must fit in three quarters of the memory. Clients that invent origins can therefore not use up the memory for new
-// resources.
+// A call creates a new resource or leaf only if the sum of all reservations then stays within [Options].MaxMemory.
+// Otherwise [Other] records the call: see location. A further leaf of a resource, or a new edge, is created only if the
+// sum stays within three quarters of MaxMemory. The last quarter is for new resources with their first leaves. Clients
+// that invent origins can therefore not use up the memory for new resources.
 //
 // The size of a reservation is typical of a busy resource or leaf. Some resources and leaves take more than they have
-// reserved, for example a leaf with widely varying response times. Every ten seconds, a sweep adds up this excess of
-// all resources: see memoryOf. The excess counts as reserved, so the Collector accepts fewer new names.
+// reserved, for example a leaf with widely varying response times. Every ten seconds, a sweep adds up this excess: see
+// memoryOf. It also adds the excess of the limiters of overflowing names. The excess counts as reserved, so the
+// Collector accepts fewer new names.
 
 // reservations holds the sizes of the reservations in bytes; the table above describes them. The sizes depend on
-// [Options].Windows. The size of a leaf also depends on Options.OpenTelemetry. The fields fixed, overflow and limiters
-// also depend on Options.MaxResources and Options.MaxMemory. The field fixed also depends on Options.Given.
+// [Options].Windows. The fields leaf and fixed also depend on Options.OpenTelemetry. The fields fixed, overflow and
+// limiters also depend on Options.MaxResources and Options.MaxMemory. The field fixed also depends on Options.Given.
 type reservations struct {
 	fixed, resource, leaf, entrance, edge int64
 	overflow                              int64 // for all limiters of overflowing names together; a part of fixed
 	limiters                              int   // maximum number of limiters of overflowing names
 }
 
-// These constants estimate the bytes that a struct refers to: map nodes, closures and slots of slices. unsafe.Sizeof of
-// the struct does not include these bytes.
+// These constants estimate, in bytes, the memory outside of the structs: map nodes, closures, names and slots of
+// slices. unsafe.Sizeof does not include this memory.
 const (
 	// An entry of a map or sync.Map, with its share of the map's inner nodes. An edge of the call tree also needs a
 	// slot in TreeNode.parents, and the number includes this slot.
 	mapEntry = 160
 	names    = 256 // a name of at most MaxNameLength bytes, and its copies in map keys
-	perView  = 24  // slots of one leaf in the list of a shared view; append allocates more slots than needed
+	perView  = 24  // one leaf in the list of a shared view: three pointers, because append allocates spare capacity
 )
 
 // newReservations computes the reservations of a Collector with the options o. config is the configuration of the
@@ -81,10 +82,10 @@ func newReservations(config *node.Config, o *Options) (s reservations) {
 // limiterShare bounds the limiters of overflowing names: they take at most 1/limiterShare of MaxMemory.
 const limiterShare = 16
 
-// spareLeaves is the number of spare leaves. A spare leaf belongs to the resource [Other]. If there is no memory for
-// the leaf of a call, a spare leaf records the call. Inbound and other calls have separate leaves, and so do nested and
-// outermost calls: Other needs 2 * 2 = 4 spare leaves. Each origin in a limit needs four further spare leaves, because
-// its calls are recorded separately.
+// spareLeaves is the number of spare leaves for one origin of the resource [Other]. If there is no memory for the leaf
+// of a call, a spare leaf records the call. An origin needs 2 * 2 = 4 spare leaves, because inbound and other calls
+// have separate leaves, and so do nested and outermost calls. There are spare leaves for each origin in a limit, and
+// for the origin Other, to which the calls of all other origins then belong.
 const spareLeaves = 4
 
 // reserved returns the sum of all reservations.
@@ -103,11 +104,12 @@ func (c *Collector) reserved() int64 {
 // fits reports whether n more bytes can be reserved.
 func (c *Collector) fits(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory }
 
-// fitsMore is like fits, but for items that may use only three quarters of MaxMemory. The last quarter is for new
-// resources and their first leaves.
+// fitsMore is like fits, but with three quarters of MaxMemory as the maximum. The last quarter is for new resources and
+// their first leaves.
 func (c *Collector) fitsMore(n int64) bool { return c.reserved()+n <= c.opts.MaxMemory/4*3 }
 
-// leafFits reports whether there is memory for another leaf of r.
+// leafFits reports whether there is memory for a new leaf of r. The first leaf of r may use the last quarter of
+// MaxMemory; further leaves may not.
 func (c *Collector) leafFits(r *Resource) bool {
 	if r.view.Empty() {
 		return c.fits(c.sizes.leaf)
@@ -118,12 +120,14 @@ func (c *Collector) leafFits(r *Resource) bool {
 // memoryOfNames returns the number of bytes that suffice for the resources in Given and for MaxResources other
 // resources, if each resource has one busy leaf.
 func (o Options) memoryOfNames(config *node.Config) int64 {
-	o.MaxMemory = math.MaxInt64 // newReservations then counts MaxResources limiters
+	o.MaxMemory = math.MaxInt64 // so that newReservations reserves MaxResources limiters of overflowing names
 	s := newReservations(config, &o)
 	return s.fixed + s.entrance + int64(min(o.MaxResources, 1<<30)+len(o.Given))*(s.resource+s.leaf)
 }
 
-// checkMemory returns an error if MaxMemory is too small for one resource with one leaf.
+// checkMemory returns an error if MaxMemory is too small for the fixed reservation and one resource with one leaf. Of
+// MaxMemory, a sixteenth (1/limiterShare) is for limiters of overflowing names. least is therefore increased by a
+// fifteenth.
 func (o *Options) checkMemory(config *node.Config) error {
 	s := newReservations(config, o)
 	least := s.fixed - s.overflow + s.resource + s.entrance + s.leaf
@@ -142,7 +146,7 @@ type Memory struct {
 	Names, Limits int64
 	// Calls is the memory of calls in flight: their contexts, their trace IDs, and their reservations. (A call has a
 	// reservation in two cases: a dry run would have refused it, or limits apply to it and a resource with another name
-	// records it.) A call through a handle takes no memory if it has no reservation.
+	// records it.) A call that was entered without a context, and has no reservation, takes no memory.
 	Calls int64
 }
 
@@ -162,9 +166,9 @@ func (m Memory) parts(yield func(v float64, labels ...string)) {
 }
 
 // Memory returns the memory that the Collector holds. The result is an estimate from the sizes of the parts. It differs
-// from the live heap by at most a tenth. [Options].MaxMemory bounds the sum of all parts except Calls, because the
-// service decides how many calls are in flight. The cost is linear in the number of leaves and of calls in flight.
-// Memory locks each leaf for a short time. A nil Collector takes no memory.
+// from the live heap by at most a tenth. [Options].MaxMemory bounds the sum of all parts except Calls. It cannot bound
+// Calls, because the service decides how many calls are in flight. The cost is linear in the number of leaves and of
+// calls in flight. Memory locks each leaf for a short time. A nil Collector takes no memory.
 func (c *Collector) Memory() (m Memory) {
 	if c == nil {
 		return m
@@ -199,7 +203,7 @@ func (m *Memory) add(o Memory) {
 }
 
 // memory returns the memory of the calls with a frame (a context that Enter returned). For each call whose frame found
-// no free slot, memory adds the average of the calls with a slot.
+// no free slot, memory adds the average memory of a call with a slot.
 func (s *slots) memory() (n int64) {
 	each, listed := int64(unsafe.Sizeof(frame{})), int64(0)
 	for f := range s.all {
@@ -215,8 +219,9 @@ func (s *slots) memory() (n int64) {
 	return n + each*s.unlisted.Load()
 }
 
-// memoryOf returns the memory of a resource with its leaves. The result excess is the number of bytes by which this
-// memory exceeds the reservations of the resource and the leaves.
+// memoryOf returns the memory of a resource with its leaves. The result excess is the sum of the bytes by which the
+// resource itself, and each of its leaves, exceeds its own reservation. A leaf that takes less than its reservation
+// does not reduce the sum.
 func (c *Collector) memoryOf(r *Resource) (m Memory, excess int64) {
 	for _, t := range r.treeNodes() {
 		m.Names += t.memory()

@@ -16,8 +16,8 @@ import (
 type Metric struct {
 	// Name is the name without namespace. It consists of letters, digits and _, and does not start with a digit.
 	Name string
-	// Unit is the base unit, such as seconds. Name must end with the unit, or for a counter with the unit and _total.
-	// Unit is empty for plain numbers.
+	// Unit is the base unit, such as seconds. The name of a gauge must end with the unit. The name of a counter must
+	// end with the unit and _total. Unit is empty for plain numbers.
 	Unit string
 	// Help is the HELP text, a noun phrase.
 	Help string
@@ -36,7 +36,7 @@ type Metric struct {
 	Began time.Time
 }
 
-// Each passes every current value of the metric, with its label values, to yield.
+// Each iterates over the current values of the metric, with their label values.
 func (m *Metric) Each(yield func(v float64, labels ...string)) {
 	type series struct {
 		v      float64
