@@ -18,19 +18,19 @@ const (
 	MaxNameLength = 200
 )
 
-// CleanName converts name to a valid name of a resource. If name is valid UTF-8 of 1 to [MaxNameLength] bytes and not
-// the name of a view, CleanName returns it unchanged. Otherwise:
+// CleanName converts name to a valid name of a resource. If name is valid UTF-8 of 1 to [MaxNameLength] bytes, and
+// neither [Root] nor [InboundTotal], CleanName returns it unchanged. Otherwise:
 //
 //   - Each sequence of invalid bytes becomes one U+FFFD.
-//   - A name of more than MaxNameLength bytes is cut between two characters, and gets "~" and a hash of the whole name
-//     at its end. Two long names with the same beginning therefore remain different.
+//   - If the name is then longer than MaxNameLength bytes, it is cut between two characters, and gets "~" and a hash of
+//     the original name at its end. Two long names with the same beginning therefore remain different.
 //   - The empty name becomes [Unnamed].
-//   - The names of views, [Root] and [InboundTotal], get the prefix "_".
+//   - Root and InboundTotal get the prefix "_", because they are the names of Views of the whole process.
 //
 // All other bytes are kept, including newlines and quotes: exporters escape these bytes as their formats require. The
-// names of origins, entrances and reasons are cleaned in the same way, with two exceptions. They may be equal to the
-// name of a view. If they are empty, an origin stays empty, an entrance becomes [DefaultEntrance], and a reason becomes
-// [Unspecified].
+// names of origins, entrances and reasons are cleaned in the same way, with two exceptions. They may be equal to Root
+// or InboundTotal. If they are empty, an origin stays empty, an entrance becomes [DefaultEntrance], and a reason
+// becomes [Unspecified].
 //
 //	""               _unnamed
 //	"machine-root"   _machine-root
@@ -44,7 +44,7 @@ func CleanName(name string) string {
 }
 
 // cleanName is like CleanName, but for names of origins, entrances and reasons. It replaces an empty name by the
-// parameter empty, and does not change names of views.
+// parameter empty, and does not change [Root] and [InboundTotal].
 func cleanName(name, empty string) string {
 	if name == "" {
 		return empty

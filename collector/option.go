@@ -55,9 +55,9 @@ func Prioritized() CallOption { return CallOption{kind: optionPrioritized} }
 // Admitted marks a call that was already admitted elsewhere. No limit refuses the call, but all limits count it.
 func Admitted() CallOption { return CallOption{kind: optionAdmitted} }
 
-// StartedAt is for a call that began at the time t, before it enters. The response time of the call counts from t. The
-// pass is counted when the call enters, because sealed seconds do not change. For the same reason, the call is in
-// flight only from its entry on. If t is zero or in the future, the response time counts from the entry.
+// StartedAt is for a call that began at the time t, before it enters. The response time of the call is measured from t.
+// The pass is counted when the call enters, because sealed seconds do not change. For the same reason, the call is in
+// flight only from its entry on. If t is zero or in the future, the response time is measured from the entry.
 func StartedAt(t time.Time) CallOption { return CallOption{kind: optionStarted, at: &t} }
 
 // Passed marks a call whose pass another process has counted, for example the process before a restart. In this process
@@ -73,10 +73,11 @@ func Passed() CallOption { return CallOption{kind: optionPassed} }
 func FromRequest() CallOption { return CallOption{kind: optionFromRequest} }
 
 // FallbackResource records the call for a fallback resource instead of a resource with the call's own name. For
-// example, all calls with names that have not earned a resource can share the resource "unmatched". The option has no
-// effect if the call's own name has a resource, or if the name is the exact name in a limit. The limits for the call's
-// own name still apply to the call, as they do to a call that is recorded for [Other]; see [Limit]. The fallback
-// resource is registered if necessary, and is never retired.
+// example, all calls with names that have not earned a resource can share the resource "unmatched". If the call's own
+// name has a resource, or if a limit without a * has this name, the call is recorded for its own name; the option then
+// has the same effect as [FromRequest]. Otherwise, the limits for the call's own name still apply to the call, as they
+// do to a call that is recorded for [Other]; see [Limit]. The fallback resource is registered if necessary, and is
+// never retired.
 //
 // When the fallback resource records a call of another name for the first time, calls with the name of the fallback
 // resource itself may be in flight. Limits with patterns do not count these earlier calls.
@@ -84,9 +85,9 @@ func FallbackResource(resource string) CallOption {
 	return CallOption{kind: optionFallback, text: resource}
 }
 
-// TraceID sets the trace ID of the call and of the calls nested below it, for [Collector.Oldest]. An ID longer than 64
-// bytes is ignored. The option costs an allocation. To keep the ID with the response time of the call, use
-// [Entry.ExitTrace].
+// TraceID sets the trace ID of the call and of the calls nested below it, for [Collector.Oldest]. TraceID ignores an ID
+// that is empty, longer than 64 bytes, or not valid UTF-8. The option costs an allocation. To keep the ID with the
+// response time of the call, use [Entry.ExitTrace].
 func TraceID(id string) CallOption { return CallOption{kind: optionTraceID, text: id} }
 
 // options holds all options of a call.
