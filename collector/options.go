@@ -33,10 +33,11 @@ type Options struct {
 	// MaxResources is the maximum number of resources, [DefaultMaxResources] if zero. MaxResources bounds the number of
 	// series, and MaxMemory bounds the memory.
 	//
-	// If the table is full, a new name evicts the longest-idle resource. That resource must have been idle for longer
-	// than Windows.History, so that every exporter has read its last seconds. A sweep finds idle resources every ten
-	// seconds. Names from code are given; names with the option [FromRequest] are earned. A new earned name never
-	// evicts a given name.
+	// If the table is full, a new name evicts an idle resource: the longest-idle resource with an earned name, or else
+	// the longest-idle resource with a given name. That resource must have been idle for longer than Windows.History,
+	// so that every exporter has read its last seconds. A sweep finds idle resources every ten seconds. Names from code
+	// are given; names with the option [FromRequest] are earned. A new earned name never evicts a given name, and no
+	// name evicts a name in a limit.
 	//
 	// While no resource is idle, the calls of further names are recorded for the resource [Other]. Limits with patterns
 	// still limit up to MaxResources of these names, each name separately; see [Limit].
@@ -62,12 +63,13 @@ type Options struct {
 	// See [Collector.Memory].
 	MaxMemory int64
 	// RetireAfter is the time after which an idle leaf is retired and its series end. A leaf is idle if it records
-	// nothing and has no call in flight. The counts of a retired leaf stay in every total. A resource is retired with
-	// its last leaf. A later call through a kept handle registers the resource again.
+	// nothing and has no call in flight. Totals keep the counts of a retired leaf. There is one exception: when the
+	// last leaf of a resource or of an origin is retired, the resource or the origin is retired, too, and its own
+	// totals end. A later call through a kept handle registers the resource again, and its totals start from zero.
 	//
-	// The default is [DefaultRetireAfter]. If RetireAfter is negative, leaves are retired only when a new name evicts
-	// their resource. Otherwise RetireAfter must exceed Windows.History by at least two seconds, so that every exporter
-	// has read the last seconds of a retired leaf.
+	// The default is [DefaultRetireAfter], or two seconds more than Windows.History if that is longer. If RetireAfter
+	// is negative, leaves are retired only when a new name evicts their resource. Otherwise RetireAfter must exceed
+	// Windows.History by at least two seconds, so that every exporter has read the last seconds of a retired leaf.
 	RetireAfter time.Duration
 	// Windows configures the windows and the histogram of every resource.
 	Windows node.Options
@@ -76,10 +78,10 @@ type Options struct {
 	// always is an exception. If the function panics, the call ends with an exception, and the panic continues in the
 	// caller of [Entry.Exit].
 	Exception func(error) bool
-	// ExceptionClass returns the class of an exception, such as the type of the error. The error of a panic is
-	// [ErrPanicked]. [Resource.Exceptions] counts exceptions by class, so there should be few classes. If
-	// ExceptionClass is nil, exceptions have no classes. If ExceptionClass panics, the class is [Unspecified], and the
-	// panic continues.
+	// ExceptionClass returns the class of an exception, such as the type of the error. For a call that panicked, the
+	// Collector passes [ErrPanicked] to ExceptionClass. [Resource.Exceptions] counts exceptions by class, so there
+	// should be few classes. If ExceptionClass is nil, exceptions have no classes. If ExceptionClass panics, the class
+	// is [Unspecified], and the panic continues.
 	ExceptionClass func(error) string
 	// DurationsUnknown means that response times are unknown, for example in a log without durations. All response
 	// times then count as 0, and exporters omit every metric of response times.
@@ -92,8 +94,9 @@ type Options struct {
 	// each inbound call, and each leaf reserves some 1.3 KB more. If Windows.Bounds is nil, the bounds are
 	// [node.DefaultBounds] plus the bounds that the conventions recommend: 75 ms, 750 ms and 7.5 s.
 	OpenTelemetry bool
-	// After is the last second that an earlier process logged or sent. Each second of this process has a wall clock
-	// time as its name, and all these times are later than After. The zero Time means that there is no such second.
+	// After is the last second that an earlier process logged or sent. The seconds of this process get names later than
+	// After. (The name of a second is a wall-clock time.) The zero Time means that no earlier process logged or sent a
+	// second.
 	After time.Time
 	// Now replaces the clock, for tests and for replays of the past. The Collector calls Now at the start and the end
 	// of each call, concurrently in several goroutines. If Now returns an earlier time than before, the time of the
@@ -156,7 +159,7 @@ func (o *Options) complete(line *leap.Timeline) (*node.Config, error) {
 	return shape, errors.Join(errs...)
 }
 
-// Check returns all invalid options as [OptionError]s.
+// Check returns an error that joins an [OptionError] for each invalid option, or nil. [OptionErrors] splits this error.
 func (o Options) Check() error {
 	_, err := o.complete(leap.NewTimeline(leap.Clock{}))
 	return err
@@ -205,10 +208,10 @@ func (e *OptionError) Error() string {
 // Unwrap returns Err.
 func (e *OptionError) Unwrap() error { return e.Err }
 
-// OptionErrors splits a joined error. It returns the parts in order, each as an [OptionError]. A part that is another
-// error becomes an OptionError without package and field.
+// OptionErrors splits a joined error. It returns the parts in order, each as an [OptionError]. A part of another type
+// becomes an OptionError without package and field.
 func OptionErrors(err error) (all []*OptionError) {
-	switch e := err.(type) { //nolint:errorlint // wrapped errors are split step by step
+	switch e := err.(type) { //nolint:errorlint // only joined errors are split; an error that wraps one error is one part
 	case nil:
 	case *OptionError:
 		all = append(all, e)

@@ -20,24 +20,22 @@ func (r *Resource) Origin(name string) View {
 // Most resources have only calls without an origin. The view of such a resource also serves as the view of the empty
 // origin. A resource is in one of these states:
 //
-//	leaves of the resource       defaultOrigin              origins                     View of the origin ""
-//	none, or origin "" only      alive                      nil                         the view of the resource
-//	origins "" and "b"           dead, replaced by          "": clone of the            the clone
-//	                             the entry "" of origins    resource's view,
-//	                                                        "b": its own view
-//	origin "b" only              dead                       "b": its own view           idle
+//	origins of its calls so far     defaultOrigin   entries of the map origins              View of the origin ""
+//	none, or only ""                alive           (origins is nil)                        the view of the resource
+//	others; "" has leaves           dead            "" and each other origin with leaves    the view of the entry ""
+//	others; "" has no leaves        dead            each origin with leaves                 idle
 //
 // A View of an origin stays valid in all these states. It calls generation.next, a function from findOrigin, to look up
 // the origin by name.
 
-// findOrigin returns a function that looks up an origin by name. The function uses the resource that has the name of r
-// at the time of the call, because r may have been retired.
+// findOrigin returns a function that looks up an origin by name. Each time that this function runs, it searches the
+// resource that then has the name of r, because r may have been retired.
 func (r *Resource) findOrigin(name string) func() *generation {
 	return func() *generation { return r.now().origin(name) }
 }
 
-// origin returns the generation of an origin of r, or nil. If r was retired and another resource has its name now,
-// origin does not search that resource.
+// origin returns the generation of the origin with this name in r, or nil. It searches only r itself, even if r was
+// retired and another resource has the name of r now.
 func (r *Resource) origin(name string) *generation {
 	if all := loaded(&r.origins); all != nil {
 		return all[name]
@@ -48,8 +46,8 @@ func (r *Resource) origin(name string) *generation {
 	return nil
 }
 
-// hasOrigin reports whether the resource has the origin with this name, or may get it. The empty origin is always
-// allowed.
+// hasOrigin reports whether the resource has the origin with this name, or may get it. A resource may always get the
+// empty origin, Other, and the origins in limits.
 func (r *Resource) hasOrigin(name string) bool {
 	if name == "" || name == Other || r.origin(name) != nil {
 		return true
@@ -84,8 +82,7 @@ func (r *Resource) addOrigin(name string) {
 	}
 	add(name, node.NewView(r.c.shape, r.c.line.Now()))
 	r.origins.Store(&all)
-	// Set dead last. If a lookup finds defaultOrigin dead, r.origins must already have the entry "", if there is such
-	// an entry.
+	// Set dead last: a View that finds defaultOrigin dead continues in r.origins, which must be complete by then.
 	r.defaultOrigin.dead.Store(true)
 }
 
