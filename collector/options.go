@@ -211,7 +211,7 @@ func (e *OptionError) Unwrap() error { return e.Err }
 // OptionErrors splits a joined error. It returns the parts in order, each as an [OptionError]. A part of another type
 // becomes an OptionError without package and field.
 func OptionErrors(err error) (all []*OptionError) {
-	switch e := err.(type) { //nolint:errorlint // only joined errors are split; an error that wraps one error is one part
+	switch e := err.(type) { //nolint:errorlint // only joined errors are split; a wrapped error is one part
 	case nil:
 	case *OptionError:
 		all = append(all, e)

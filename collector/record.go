@@ -23,10 +23,10 @@ type Completed struct {
 	Nested bool
 }
 
-// Record records a completed call, for callers that learn of calls when they end. The call passes and completes in the
-// current second, in one step: no reader sees the pass without the completion. The call does not count in concurrency,
-// because the Collector does not know when the call was in flight. In the call tree, the resource of the call is
-// directly below the entrance. No limit refuses the call, but QPS limits count it.
+// Record records a completed call, for code that learns of a call only when the call has ended. The call passes and
+// completes in the current second, in one step: no reader sees the pass without the completion. The call does not count
+// in concurrency, because the Collector does not know when the call was in flight. In the call tree, the resource of
+// the call is directly below the entrance. No limit refuses the call, but QPS limits count it.
 //
 // Record accepts the options of [Collector.Enter]; [StartedAt], [Passed], [Admitted] and [Prioritized] have no effect.
 // Record costs as much as Enter and Exit minus one reading of the clock. It allocates nothing if the name is
@@ -49,15 +49,15 @@ func (c *Collector) Record(name string, e Completed, opts ...CallOption) {
 	failed = failed && c.isException(e.Err)
 }
 
-// isException reports whether err, which is not nil, is an exception.
+// isException reports whether err is an exception. err must not be nil.
 func (c *Collector) isException(err error) bool {
 	return errors.Is(err, ErrPanicked) || !errors.Is(err, ErrBlocked) && c.opts.Exception(err)
 }
 
-// record records the call with the options o and returns the resource that counts it. failed means that the call ends
-// with an exception.
+// record records the completed call e with the options o, and returns the resource in which it has recorded the call.
+// failed means that the call ended with an exception.
 func (c *Collector) record(e *Completed, o *options, failed bool) (r *Resource) {
-	_ = c.count(nil, o, func(l *leaf) (err error) { // the result is errMoved or nil; count handles errMoved
+	_ = c.count(nil, o, func(l *leaf) (err error) { // returns nil or errMoved; count handles errMoved
 		r = l.resource
 		var p *reservation
 		var list []*limiter

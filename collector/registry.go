@@ -9,10 +9,10 @@ import (
 // Resource returns the resource with this name, and registers it if necessary. Keep the handle where possible: a lookup
 // costs about as much as recording a call.
 //
-// Any name is allowed. [CleanName] changes names that are empty, longer than [MaxNameLength] or not valid UTF-8. A new
-// name gets no resource if there are [Options].MaxResources resources already and none has been idle for long enough to
-// be evicted, or if there is no memory for a new resource. Resource then returns the resource [Other]. A name in a
-// limit always gets its own resource.
+// Any name is allowed. [CleanName] changes names that are empty, longer than [MaxNameLength] or not valid UTF-8. If
+// there are [Options].MaxResources resources already, or no memory for another, a new name evicts an idle resource. If
+// no resource has been idle for long enough, Resource returns the resource [Other]. A name in a limit always gets its
+// own resource.
 func (c *Collector) Resource(name string) *Resource {
 	if c == nil {
 		return nil
@@ -40,16 +40,17 @@ func (c *Collector) resourceFor(name string, given bool) *Resource {
 		return r.(*Resource).markGiven(given)
 	}
 	clean := CleanName(name)
-	// If the table is full, the code below takes no lock, because a client may send a million made-up names. Check
-	// first whether the table is full, and look up the name afterwards: register stores a name before it counts the
-	// name. If the table is full, the lookup therefore finds every name that has a slot. In the other order, the lookup
-	// could miss a name that took the last slot between the two steps.
+	// A client may send a million made-up names. The code therefore returns Other without a lock if the table is full,
+	// no sweep is due, and the name cannot evict a resource. Check first whether the table is full, and look up the
+	// name afterwards: register stores a name before it counts the name. If the table is full, the lookup therefore
+	// finds every name that has a slot. In the other order, the lookup could miss a name that took the last slot
+	// between the two steps.
 	other := c.other.Load()
-	beyond := other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue() && !loaded(&c.idle).any(given))
+	useOther := other != nil && (clean == Other || c.full(clean) && !c.sweepIsDue() && !loaded(&c.idle).any(given))
 	if r, ok := c.byName.Load(clean); ok {
 		return r.(*Resource).markGiven(given)
 	}
-	if beyond {
+	if useOther {
 		return other
 	}
 	// If the table is full, a sweep may free slots. The current call does a small share of the sweep, and the next call
@@ -57,8 +58,8 @@ func (c *Collector) resourceFor(name string, given bool) *Resource {
 	if c.full(clean) {
 		c.sweep(newShare)
 	}
-	// The loop terminates, because each round removes one entry from the list of idle resources. When the list is
-	// empty, register returns the resource Other.
+	// The loop terminates, because each round removes one entry from the list of idle resources. When the list has no
+	// resource that the new name may evict, register returns the resource Other.
 	for {
 		if r := c.register(clean, given); r != nil {
 			return r.markGiven(given)
@@ -132,13 +133,14 @@ func (c *Collector) newResource(name string) *Resource {
 	return r
 }
 
-// target returns the name of the resource that records a call with the options o. shared reports whether this is the
-// name of the option [FallbackResource] instead of the call's own name.
+// target returns the name of the resource that records a call with the options o. shared reports whether this name is
+// from the option [FallbackResource], and not the call's own name.
 func (c *Collector) target(o *options) (name string, shared bool) {
 	if o.fallback == "" {
 		return o.name, false
 	}
-	// Record the call for its own name if that name has a resource, or if a limit is for exactly this name.
+	// Record the call for its own name if that name has a resource, equals the name of the fallback resource, or is in
+	// a limit without a *.
 	clean := CleanName(o.name)
 	if _, there := c.byName.Load(clean); there || clean == CleanName(o.fallback) || c.limits.Load().names[clean] {
 		return o.name, false
@@ -149,6 +151,7 @@ func (c *Collector) target(o *options) (name string, shared bool) {
 // leafFor returns the leaf that records a call for the resource with the given name, and creates the leaf if necessary.
 // up is the frame (the context) of the caller, or nil for an outermost call. If the leaf exists, leafFor needs three
 // lookups and no lock. If a name is beyond the bounds of Options, leafFor needs a few more lookups, but no lock either.
+// leafFor also sets o.home.
 func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 	o.home = nil
 	var at *TreeNode
@@ -188,12 +191,13 @@ func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 	}
 }
 
-// edgeMissing reports whether the tree lacks the edge from the node of the caller up to the node of the leaf l, and can
-// get this edge. The tree cannot get the edge in three cases: the tree is full or too deep, the caller's node was
-// retired, or the leaf belongs to another entrance than the caller.
+// edgeMissing reports whether the tree lacks the edge from the caller's node to the node of the leaf l, and can get
+// this edge. The parameter up is the frame of the caller, or nil for an outermost call. The tree cannot get the edge in
+// three cases: the tree is full or too deep, the caller's node was retired, or the leaf belongs to another entrance
+// than the caller.
 func (c *Collector) edgeMissing(up *frame, l *leaf) bool {
 	if up == nil {
-		return false // makeLeaf puts the node below its entrance
+		return false // an outermost call needs no edge: the node is below its entrance
 	}
 	at := up.leaf.treeNode
 	return at.child(l.resource.name) != l.treeNode && !at.dead.Load() && at.entrance == l.treeNode.entrance &&

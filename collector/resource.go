@@ -24,7 +24,7 @@ type Resource struct {
 	generation
 
 	name          string
-	defaultOrigin generation // the empty origin while it is the only origin; dead afterwards
+	defaultOrigin generation // the empty origin until r gets another origin; then dead
 	// limiterState is the limiter of the resource, also while no limit applies and the field limiter is nil. It is
 	// changed with the collector's mu held.
 	limiterState atomic.Pointer[limiter]
@@ -38,9 +38,10 @@ type Resource struct {
 	blocks, exceptions counterVec
 	traced             atomic.Pointer[[]atomic.Pointer[Exemplar]] // by histogram bucket; nil before the first exemplar
 
-	// The next two fields are replaced with the collector's mu held. The slice and the map are never modified.
-	contexts atomic.Pointer[[]*TreeNode]
-	origins  atomic.Pointer[map[string]*generation] // nil while the empty origin is the only origin
+	// The next two pointers are replaced with the collector's mu held. The slice and the map are never modified. The
+	// tree nodes are sorted by entrance.
+	nodes   atomic.Pointer[[]*TreeNode]            // one for each entrance through which the resource was called
+	origins atomic.Pointer[map[string]*generation] // nil until the resource gets an origin other than the empty one
 }
 
 // Name returns the name of the resource; see [CleanName].
@@ -95,15 +96,15 @@ func (r *Resource) EnterContext(ctx context.Context, opts ...CallOption) (inner 
 	}
 	o := options{name: r.name}
 	up := r.c.below(ctx, &o, opts)
-	inner, err = r.c.enter(ctx, up, r.known(up, &o), &o, &e)
+	inner, err = r.c.enter(ctx, up, r.findLeaf(up, &o), &o, &e)
 	return
 }
 
-// known returns the leaf that records a call below the frame up, without a lookup of the name in the registry. (A frame
-// is the context of a call; up is nil for an outermost call.) It returns nil if the resource has a limit, if the
+// findLeaf returns the leaf that records a call below the frame up, without a lookup of the name in the registry. (A
+// frame is the context of a call; up is nil for an outermost call.) It returns nil if the resource has a limit, if the
 // resource was retired, if the leaf does not exist yet, or if its tree node is not a child of the caller's node yet.
 // Collector.enter then looks up the leaf as for a call without a handle.
-func (r *Resource) known(up *frame, o *options) *leaf {
+func (r *Resource) findLeaf(up *frame, o *options) *leaf {
 	if r.limiter.Load() != nil || r.dead.Load() {
 		return nil
 	}
@@ -146,9 +147,10 @@ func (r *Resource) enter(e *Entry, admitted bool) error {
 	return r.count(&o, func(l *leaf) error { return l.enter(context.Background(), e, &o) })
 }
 
-// count calls f with the leaf that records a call without a context. f records the call in this leaf. If the leaf
-// cannot record the call, f returns errMoved, and count calls f again with another leaf. After r was retired, each call
-// looks up the name: another resource may have the name now, or the resource [Other] may record the call.
+// count finds the leaf for a call without a context, and passes the leaf to f. f records the call in this leaf. If f
+// returns errMoved, the leaf cannot record the call, and count tries again with another leaf. After r was retired,
+// r.current is nil, so each call looks up the name: another resource may have the name now, or the resource [Other] may
+// record the call.
 func (r *Resource) count(o *options, f func(*leaf) error) error {
 	if l := r.current.Load(); l != nil {
 		if err := f(l); err != errMoved {
@@ -178,8 +180,8 @@ func (r *Resource) Block(reason string) {
 // The next four methods are shortcuts for methods of the resource's View. PassQPS, Window and InFlight are for code
 // that decides about calls; Snapshot is for tests and logs.
 
-// PassQPS is [View.PassQPS] of the resource: the passes per second in the second window. The second window is a second
-// long. It consists of the open bucket and the buckets before the open bucket.
+// PassQPS is [View.PassQPS] of the resource: the passes per second in the window of one second that ends with the open
+// bucket.
 func (r *Resource) PassQPS() float64 { return r.View().PassQPS() }
 
 // Window is [View.Window] of the resource.
@@ -191,7 +193,8 @@ func (r *Resource) InFlight() int64 { return r.View().InFlight() }
 // Snapshot is [View.Snapshot] of the resource.
 func (r *Resource) Snapshot(h *node.Histogram) node.Snapshot { return r.View().Snapshot(h) }
 
-// now returns the resource that currently has the name of r. If no resource has this name, now returns r.
+// now returns r if r was not retired. Otherwise it returns the resource that has the name of r now, or r if there is
+// none.
 func (r *Resource) now() *Resource {
 	if r.dead.Load() {
 		if x, ok := r.c.byName.Load(r.name); ok {

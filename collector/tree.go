@@ -219,7 +219,7 @@ func (t *TreeNode) addLeaf(l *leaf) { t.setLeaves(append(slices.Clip(t.listLeave
 // lookup scans the list. Lookups take no lock.
 
 // treeNodes returns the nodes of the resource, sorted by entrance.
-func (r *Resource) treeNodes() []*TreeNode { return loaded(&r.contexts) }
+func (r *Resource) treeNodes() []*TreeNode { return loaded(&r.nodes) }
 
 // loaded returns a copy of the value that p refers to, or the zero value if p contains nil.
 func loaded[T any](p *atomic.Pointer[T]) (x T) {
@@ -265,7 +265,7 @@ func (r *Resource) leaf(entrance string, k leafKey) *leaf {
 func (r *Resource) addTreeNode(p *TreeNode) {
 	list := append(slices.Clone(r.treeNodes()), p)
 	slices.SortFunc(list, func(a, b *TreeNode) int { return strings.Compare(a.entrance.name, b.entrance.name) })
-	r.contexts.Store(&list)
+	r.nodes.Store(&list)
 }
 
 // dropTreeNodes removes the nodes of the resource that have no leaves. The collector's mu must be held.
@@ -279,5 +279,5 @@ func (r *Resource) dropTreeNodes() {
 			t.unlink()
 		}
 	}
-	r.contexts.Store(&list)
+	r.nodes.Store(&list)
 }
