@@ -29,7 +29,7 @@ const (
 //
 //	Seal, or a new name in a full table
 //	  sweep    up to sealShare or newShare leaves; the next call continues
-//	    retire each resource: its idle leaves, then its empty origins and tree nodes, then the resource itself
+//	    retire idle leaves of a resource, then origins and tree nodes without leaves, then the resource if it is idle
 //	  compact  at the end: remove retired resources from c.resources, and retired leaves from the shared views
 //
 // (The shared views have leaves of many resources: the views of the root, of the entrances, and of all inbound calls.)
@@ -46,9 +46,9 @@ type sweeper struct {
 func (c *Collector) sweepIsDue() bool { return c.line.At(0).Index >= c.swept.Load()+sweepEvery }
 
 // sweep starts a sweep if one is due, or continues the sweep in progress. It retires the leaves that have been idle for
-// RetireAfter. If the table of resources is full, it stores in c.idle the list of resources that a new name may evict.
-// It stops after it has visited about n leaves. If another goroutine is in sweep, or no sweep is due, sweep does
-// nothing. It does not read the clock.
+// RetireAfter. At the end of the sweep, it replaces c.idle, the list of resources that a new name may evict; the list
+// has resources only if the table is full. sweep stops after it has visited about n leaves. If another goroutine is in
+// sweep, or no sweep is due, sweep does nothing. It does not read the clock.
 func (c *Collector) sweep(n int) {
 	s := &c.sweeping
 	if !s.mu.TryLock() {
@@ -89,23 +89,23 @@ func (c *Collector) sweep(n int) {
 }
 
 // retire retires the idle leaves of a resource, and then the parts of the resource that have no leaves: see
-// Resource.retire. A leaf is idle if, at the reading now, it has no call in flight and has recorded nothing in the
-// second with the index since or later. retire locks mu for one portion of the leaves at a time. It does not hold mu
-// while the views add the counts of the retired leaves to their totals.
-func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
+// Resource.retire. A leaf is idle if, at the reading now, it has no call in flight, and its last activity was before
+// the second idleFrom (an index). retire locks mu for one portion of the leaves at a time. It does not hold mu while
+// the views add the counts of the retired leaves to their totals.
+func (c *Collector) retire(r *Resource, now leap.Reading, idleFrom int64) {
 	for _, t := range r.treeNodes() {
 		for some := range slices.Chunk(t.listLeaves(), portion) {
 			c.mu.Lock()
-			views := t.retire(some, now, since)
+			views := t.retire(some, now, idleFrom)
 			c.mu.Unlock()
 			for v := range views {
-				v.Remove(since)
+				v.Remove(idleFrom)
 			}
 			c.mu.yield()
 		}
 	}
 	c.mu.Lock()
-	r.retire(since)
+	r.retire(idleFrom)
 	many := c.gone.leaves > c.leafCount.Load()/8
 	c.mu.Unlock()
 	c.mu.yield()
@@ -114,15 +114,15 @@ func (c *Collector) retire(r *Resource, now leap.Reading, since int64) {
 	}
 }
 
-// retire retires the idle leaves in the parameter list, a portion of the node's leaves. The parameters now and since
-// are the same as in Collector.retire. retire returns the views of the resource that include retired leaves. The caller
-// must remove the retired leaves from these views. The shared views also include retired leaves; compact removes these
-// later. The collector's mu must be held.
-func (t *TreeNode) retire(list []*leaf, now leap.Reading, since int64) map[*node.View]bool {
+// retire retires the idle leaves in list, a portion of the node's leaves. Collector.retire explains now and idleFrom.
+// retire returns the views of the resource that include retired leaves. The caller must remove the retired leaves from
+// these views. The shared views also include retired leaves; compact removes these later. The collector's mu must be
+// held.
+func (t *TreeNode) retire(list []*leaf, now leap.Reading, idleFrom int64) map[*node.View]bool {
 	views := map[*node.View]bool{}
 	var gone int64
 	for _, l := range list {
-		if l.retired.Load() || !l.Retire(now, since) {
+		if l.retired.Load() || !l.Retire(now, idleFrom) {
 			continue
 		}
 		l.retired.Store(true)
@@ -142,16 +142,16 @@ func (t *TreeNode) retire(list []*leaf, now leap.Reading, since int64) map[*node
 	return views
 }
 
-// retire removes the origins and tree nodes without leaves. It then retires the resource itself, under two conditions.
-// The resource must have no leaf left. Neither the resource nor its limiter may have been used in the second with the
-// index since or later. Some resources are never retired: resources in Options.Given, and resources that record calls
-// of other names. The collector's mu must be held.
-func (r *Resource) retire(since int64) {
+// retire removes the origins and tree nodes without leaves. It then retires the resource itself, under three
+// conditions. The resource has no leaf left. It was created before the second idleFrom (an index). Its limiter counts
+// no call in flight, and no pass from the second idleFrom on. Some resources are never retired: resources in
+// Options.Given, and resources that record calls of other names. The collector's mu must be held.
+func (r *Resource) retire(idleFrom int64) {
 	c := r.c
 	r.dropOrigins()
 	r.dropTreeNodes()
-	if r.dead.Load() || r.permanent || r.fallback.Load() || !r.view.Empty() || r.view.Since() >= since ||
-		r.limiterState.Load().inUse(since) {
+	if r.dead.Load() || r.permanent || r.fallback.Load() || !r.view.Empty() || r.view.Since() >= idleFrom ||
+		r.limiterState.Load().inUse(idleFrom) {
 		return
 	}
 	r.dead.Store(true)
@@ -223,7 +223,7 @@ type idleResources []idleResource
 // idleResource is a resource with its state at the time when the sweep visited it.
 type idleResource struct {
 	*Resource
-	last  int64 // second of its last use
+	last  int64 // index of the second of its last use
 	given bool  // the name is given, not earned
 }
 
@@ -231,10 +231,10 @@ type idleResource struct {
 // and false if it is earned.
 func (x idleResources) any(given bool) bool { return len(x) > 0 && (given || !x[len(x)-1].given) }
 
-// setIdle replaces c.idle. The new list has the resources of the parameter list that were last used before the second
-// with the index since.
-func (c *Collector) setIdle(list []idleResource, since int64) {
-	list = filter(list, func(r idleResource) bool { return r.last < since })
+// setIdle replaces c.idle. The new list contains the resources from list whose last use was before the second idleFrom
+// (an index), in the order that idleResources describes.
+func (c *Collector) setIdle(list []idleResource, idleFrom int64) {
+	list = filter(list, func(r idleResource) bool { return r.last < idleFrom })
 	slices.SortStableFunc(list, func(a, b idleResource) int { return cmp.Compare(b.last, a.last) })
 	earned := filter(list, func(r idleResource) bool { return !r.given })
 	all := append(idleResources(filter(list, func(r idleResource) bool { return r.given })), earned...)
@@ -256,9 +256,9 @@ func (c *Collector) takeIdle(given bool) *Resource {
 	}
 }
 
-// idleSince returns the index of a second. Only a resource that has been idle since then may be evicted. The second is
-// the open second minus the length of the history minus two seconds. Every exporter has therefore had time to read the
-// last seconds of the resource.
+// idleSince returns the index of a second: a resource may be evicted if its last use was before this second. It is the
+// index of the open second (the parameter open), minus the length of the history, minus two seconds. Every exporter has
+// therefore had time to read the last seconds of the resource.
 func (c *Collector) idleSince(open int64) int64 {
 	return open - int64((c.shape.Options().History+2*time.Second)/time.Second)
 }
@@ -273,15 +273,15 @@ func (c *Collector) idleSince(open int64) int64 {
 //	the idle resource was used after the sweep      evict does not retire it; the next evict takes another resource
 
 // evict retires the longest-idle resource that a new name may evict. The parameter given is true if the new name is
-// given, and false if it is earned. evict does nothing if the resource has been used since the last sweep, or if a
-// limit now has its name.
+// given, and false if it is earned. If this resource was used after the last sweep, or if a limit has its name now,
+// evict only removes it from c.idle.
 func (c *Collector) evict(given bool) {
 	r := c.takeIdle(given)
 	// Check again that the resource is idle: the sweep that has listed it may be ten seconds old.
 	now := c.line.Now()
-	since := c.idleSince(c.line.At(now).Index)
-	if r != nil && r.evictable(given) && r.lastUsed(now) < since {
-		c.retire(r, now, since)
+	idleFrom := c.idleSince(c.line.At(now).Index)
+	if r != nil && r.evictable(given) && r.lastUsed(now) < idleFrom {
+		c.retire(r, now, idleFrom)
 	}
 }
 
@@ -292,8 +292,9 @@ func (r *Resource) evictable(given bool) bool {
 		!r.c.limits.Load().names[r.name]
 }
 
-// lastUsed returns the index of the last second in which the resource was used. If the resource was never used,
-// lastUsed returns the second of its creation.
+// lastUsed returns the index of the last second in which a leaf of the resource had activity. If a call is in flight at
+// the reading now, this is the open second. If the resource has no leaf, lastUsed returns the second in which the
+// resource was created.
 func (r *Resource) lastUsed(now leap.Reading) int64 {
 	last := r.view.Since()
 	for l := range r.leaves {
@@ -302,9 +303,9 @@ func (r *Resource) lastUsed(now leap.Reading) int64 {
 	return last
 }
 
-// fairMutex is a mutex for long work that is done in portions. Between two portions, [fairMutex.yield] lets the
-// goroutines that wait for the mutex run. Unlock of a sync.Mutex only makes a waiting goroutine runnable. If all
-// processors are busy, this goroutine would run only after the long work has locked the mutex again for the next
+// fairMutex is a mutex for long work that is done in portions. Between two portions, [fairMutex.yield] gives the
+// processor to goroutines that wait for the mutex. Unlock of a sync.Mutex only makes a waiting goroutine runnable. If
+// all processors are busy, this goroutine would run only after the long work has locked the mutex again for the next
 // portion.
 type fairMutex struct {
 	sync.Mutex
@@ -321,7 +322,7 @@ func (l *fairMutex) Lock() {
 	l.waiting.Add(-1)
 }
 
-// yield lets the goroutines that wait for the mutex run. The caller must not hold the mutex.
+// yield gives the processor to other goroutines if a goroutine waits for the mutex. The caller must not hold the mutex.
 func (l *fairMutex) yield() {
 	if l.waiting.Load() > 0 {
 		runtime.Gosched()

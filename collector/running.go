@@ -69,8 +69,8 @@ func (c *Collector) listOldest(n int, r *Resource) []Running {
 	return list
 }
 
-// oldest yields the age of the oldest call of each resource in seconds, with the name of the resource as the label. It
-// considers only the calls that [Collector.Oldest] can list.
+// oldest yields a value for each resource that has a call in flight: the age of its oldest call in seconds, with the
+// name of the resource as the label. It considers only the calls that [Collector.Oldest] can list.
 func (c *Collector) oldest(yield func(v float64, labels ...string)) {
 	first := map[*Resource]*frame{}
 	for f := range c.running.all {
