@@ -129,15 +129,15 @@ func (t *traced) Value(k any) any {
 // String describes the context. Without it, fmt would print the fields by reflection; see [frame.String].
 func (t *traced) String() string { return fmt.Sprintf("%v.WithTraceID(%q)", t.Context, t.id) }
 
-// slot holds the frame of a call in flight. A frame is the context that Enter returns; calls that enter through a
-// handle have none. The start of a call sets a slot, and its end clears the slot: this costs two atomic writes and no
-// lock. A slot therefore retains no call that has ended.
+// slot holds the frame of a call in flight. A frame is the context that Collector.Enter or Resource.EnterContext
+// returns; a call that was entered without a context has no frame. The start of a call sets a slot, and its end clears
+// the slot: this costs two atomic writes and no lock. A slot therefore retains no call that has ended.
 type slot = atomic.Pointer[frame]
 
 // slotShard is a group of slots that fills a cache line. A goroutine chooses a shard by the address of its stack. A
 // goroutine therefore usually chooses the same shard again, and other processors rarely write to the cache line of this
-// shard. If the shard is full, the goroutine tries shards in a second table, chosen by the address of the call's frame:
-// its context, see slot. In this drawing, f is a frame:
+// shard. If the shard is full, the goroutine tries up to eight shards of another table. The address of the frame
+// determines the first of these. In this drawing, f is a frame:
 //
 //	first   64 shards of 8 slots    |f| | |f| | | | |  | | | …     chosen by the address of the stack; one try
 //	more  4096 shards of 8 slots    |f|f|f|f|f|f|f|f|  |f| | …     chosen by the address of the frame; up to 8 tries
@@ -151,7 +151,7 @@ type slots struct {
 	first [firstShards]slotShard
 	more  atomic.Pointer[[moreShards]slotShard] // nil until a call finds its shard in slots.first full
 
-	unlisted atomic.Int64 // calls in flight that found no free slot
+	unlisted atomic.Int64 // number of calls in flight that have a frame, but found no free slot
 }
 
 const firstShards, moreShards = 64, 4096
@@ -160,7 +160,7 @@ const firstShards, moreShards = 64, 4096
 const unlisted = (firstShards+moreShards)*8 + 1
 
 // shard returns the shard with number n. The table slots.first has the shards with the numbers below firstShards. The
-// table slots.more has the shards with higher numbers, and must exist for such a number.
+// table slots.more has the other shards. If n is firstShards or more, slots.more must exist.
 func (s *slots) shard(n uint32) *slotShard {
 	if n < firstShards {
 		return &s.first[n]
@@ -206,8 +206,9 @@ func (s *slots) take(shard uint32, f *frame) uint32 {
 	return 0
 }
 
-// empty removes the frame for which put has returned the number. If number is 0, the call has no frame, and empty does
-// nothing.
+// empty undoes a call of put. The parameter number is the result of put. If it is the number of a slot, empty removes
+// the frame from the slot. If it is the constant unlisted, empty subtracts 1 from s.unlisted. If it is 0, the call has
+// no frame, and empty does nothing.
 func (s *slots) empty(number uint32) {
 	switch number {
 	case 0:

@@ -13,8 +13,8 @@ const (
 	Root = "machine-root"
 	// InboundTotal is the name of the View of all inbound calls: Sentinel's ENTRY_NODE.
 	InboundTotal = "__total_inbound_traffic__"
-	// DefaultEntrance is the entrance of calls without the option [Entrance], and of calls through a [Resource] without
-	// a context.
+	// DefaultEntrance is the entrance of outermost calls without the option [Entrance], and of calls through a
+	// [Resource] without a context.
 	DefaultEntrance = "_default"
 )
 
@@ -45,7 +45,7 @@ type TreeNode struct {
 	name       string
 	entrance   *TreeNode // entrance above the node, or the node itself if it is an entrance; nil for the root
 
-	children sync.Map                 // from names to *TreeNode
+	children sync.Map                 // *TreeNode by name
 	first    atomic.Pointer[leaf]     // first leaf of the node, usually the only leaf; or nil
 	leaves   atomic.Pointer[leafSet]  // all leaves of the node; replaced, never modified
 	cut      atomic.Bool              // calls below the node are missing in the tree; set by cutOff

@@ -32,7 +32,8 @@ func (v View) Minute() node.Window {
 	return read(v, (*node.View).Minute)
 }
 
-// PassQPS returns the passes per second in the second window. PassQPS costs less than Window, and allocates nothing.
+// PassQPS returns the passes per second in the window that [View.Window] describes. PassQPS costs less than Window, and
+// allocates nothing.
 func (v View) PassQPS() float64 {
 	return read(v, (*node.View).PassQPS)
 }
@@ -78,7 +79,8 @@ func (v View) Last(n int) []node.MetricNode {
 
 // Histogram sets h to the histogram of the response times in the sealed seconds that start in [from, to) by the wall
 // clock. It reports whether h covers the whole interval. The result is false if a second of the interval is still open,
-// or if its histogram is no longer kept; see [Collector.Histograms].
+// or if its histogram is no longer kept; see [Collector.Histograms]. If v has no statistics, the histogram is empty,
+// and the result is true.
 func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
 	n, now := v.read()
 	if n == nil {
@@ -92,8 +94,9 @@ func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
 
 // Node returns the [node.View] that v reads now. The methods of a node.View take indexes of the timeline. A node.View
 // is for exporters that read many views at one [Boundary]. The node.View does not follow the name, so call Node again
-// rather than keep its result. Between retirement and the next call, Node returns the node.View from before the
-// retirement, or nil if v has never read one. The Node of a resource in [Boundary].Resources is never nil.
+// rather than keep its result. Between retirement and the next call, Node returns the node.View that the name had when
+// v was created, or nil if the name had none then. For the View of a resource in [Boundary].Resources, the result is
+// never nil.
 func (v View) Node() *node.View {
 	g := v.generation
 	if g == nil {
@@ -140,11 +143,11 @@ type generation struct {
 	c    *Collector
 	view *node.View
 	dead atomic.Bool // retired; changed with the collector's mu held
-	// The resource to which the view belongs, also if the view is only of an origin or a tree node of this resource.
-	// Nil for other views.
+	// The resource field is the resource whose calls the view counts: all of them, or only those of an origin or a tree
+	// node. It is nil for the root, the entrances, all inbound calls and dry runs.
 	resource *Resource
-	// The function next looks up the name, and returns its current generation, which may be nil or dead. The field is
-	// nil if the name is never retired.
+	// The function next looks up the name, and returns its current generation, which may be nil or dead. next is nil
+	// for the root, for all inbound calls and for dry runs, because they are never retired.
 	next func() *generation
 }
 
