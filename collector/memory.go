@@ -155,7 +155,7 @@ func (m Memory) Sum() int64 {
 	return m.Statistics + m.Seconds + m.Histograms + m.Names + m.Limits + m.Calls
 }
 
-// parts yields the parts with their names.
+// parts iterates over the parts with their names.
 func (m Memory) parts(yield func(v float64, labels ...string)) {
 	yield(float64(m.Statistics), "statistics")
 	yield(float64(m.Seconds), "seconds")

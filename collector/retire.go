@@ -37,7 +37,7 @@ type sweeper struct {
 	mu   sync.Mutex     // held during a part of the sweep; locked only with TryLock, so no goroutine waits for it
 	todo []*Resource    // resources that the sweep has not visited yet; nil between sweeps
 	idle []idleResource // evictable resources found so far
-	// Sum over the resources visited so far: the bytes by which their memory exceeds their reservations. See memory.go.
+	// Sum of the excess memory of the resources visited so far; see memoryOf.
 	excess int64
 }
 
@@ -180,7 +180,7 @@ func (r *Resource) alive() bool { return !r.dead.Load() }
 // compact removes retired resources from c.resources, and retired leaves from the shared views. The cost is linear in
 // the length of c.resources and the number of leaves. compact does not hold mu while it copies the list of resources
 // without the retired ones, so no call waits for the copying. It then locks mu, appends the resources that were
-// registered during the copying, and replaces c.resources.
+// registered during the copying, and replaces c.resources. If another goroutine is in compact, compact does nothing.
 func (c *Collector) compact() {
 	if !c.compactMu.TryLock() {
 		return
@@ -241,8 +241,9 @@ func (c *Collector) setIdle(list []idleResource, idleFrom int64) {
 	c.idle.Store(&all)
 }
 
-// takeIdle removes the last resource from the list c.idle and returns it, if a new name may evict it. Otherwise it
-// returns nil. The parameter given is true if the new name is given, and false if it is earned.
+// If a new name may evict the last resource of the list c.idle, takeIdle removes this resource from the list and
+// returns it. Otherwise takeIdle returns nil. The parameter given is true if the new name is given, and false if it is
+// earned.
 func (c *Collector) takeIdle(given bool) *Resource {
 	for {
 		all := c.idle.Load()

@@ -219,7 +219,7 @@ func (s *slots) empty(number uint32) {
 	}
 }
 
-// all yields the frames in all slots.
+// all iterates over the frames in all slots.
 func (s *slots) all(yield func(*frame) bool) {
 	shards := uint32(firstShards)
 	if s.more.Load() != nil {

@@ -120,7 +120,8 @@ func (t *TreeNode) isChildOf(caller *TreeNode) bool {
 	return true
 }
 
-// adopt adds child to the children of t, and t to the parents of child. The collector's mu must be held.
+// adopt adds child to the children of t, and t to the parents of child. If t has a child with this name already, adopt
+// does nothing. The collector's mu must be held.
 func (t *TreeNode) adopt(child *TreeNode) {
 	if _, there := t.children.LoadOrStore(child.name, child); !there {
 		child.parents = append(child.parents, t)
@@ -229,7 +230,7 @@ func loaded[T any](p *atomic.Pointer[T]) (x T) {
 	return x
 }
 
-// leaves yields all leaves of the resource.
+// leaves iterates over all leaves of the resource.
 func (r *Resource) leaves(yield func(*leaf) bool) {
 	for _, t := range r.treeNodes() {
 		for _, l := range t.listLeaves() {

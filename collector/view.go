@@ -22,7 +22,7 @@ import (
 // entrance.)
 type View struct{ generation *generation }
 
-// Window returns the second window: the open bucket and the buckets before it, together as long as a second.
+// Window returns the second window, which is one second long: the open bucket and the buckets before it.
 func (v View) Window() node.Window {
 	return read(v, (*node.View).Window)
 }
@@ -113,8 +113,8 @@ func (v View) Node() *node.View {
 	return g.view
 }
 
-// read calls f with the node.View that v reads and the current reading of the clock, and returns the result of f. If
-// the name of v is not in use, read returns the zero value.
+// read returns the result of f for the node.View that v reads and the current reading of the clock. If the name of v is
+// not in use, read returns the zero value.
 func read[T any](v View, f func(*node.View, leap.Reading) T) (x T) {
 	if n, now := v.read(); n != nil {
 		x = f(n, now)
@@ -147,7 +147,7 @@ type generation struct {
 	// node. It is nil for the root, the entrances, all inbound calls and dry runs.
 	resource *Resource
 	// The function next looks up the name, and returns its current generation, which may be nil or dead. next is nil
-	// for the root, for all inbound calls and for dry runs, because they are never retired.
+	// for the root, for all inbound calls and for dry runs, because these generations never become dead.
 	next func() *generation
 }
 
