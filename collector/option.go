@@ -37,7 +37,7 @@ func Entrance(name string) CallOption { return CallOption{kind: optionEntrance, 
 
 // Inbound marks a call from outside the process. Such a call counts in [InboundTotal]. Inbound has no effect on a call
 // that is nested below an inbound call: a request that passes two middlewares counts once. Below an [Outbound] call,
-// Inbound has an effect again, because another request may arrive there.
+// Inbound has an effect again, because the outbound call may send another request to the same process.
 func Inbound() CallOption { return CallOption{kind: optionInbound} }
 
 // Outbound marks a call that leaves the process. The call does not inherit the origin of its caller.

@@ -193,8 +193,8 @@ func (r *Resource) InFlight() int64 { return r.View().InFlight() }
 // Snapshot is [View.Snapshot] of the resource.
 func (r *Resource) Snapshot(h *node.Histogram) node.Snapshot { return r.View().Snapshot(h) }
 
-// now returns r if r was not retired. Otherwise it returns the resource that has the name of r now, or r if there is
-// none.
+// now returns r if r was not retired. Otherwise it returns the resource that has the name of r now, or r if no resource
+// has this name.
 func (r *Resource) now() *Resource {
 	if r.dead.Load() {
 		if x, ok := r.c.byName.Load(r.name); ok {

@@ -257,9 +257,9 @@ func (c *Collector) takeIdle(given bool) *Resource {
 	}
 }
 
-// idleSince returns the index of a second: a resource may be evicted if its last use was before this second. It is the
-// index of the open second (the parameter open), minus the length of the history, minus two seconds. Every exporter has
-// therefore had time to read the last seconds of the resource.
+// idleSince returns the index of a second: a resource may be evicted if its last use was before this second. The result
+// is the index of the open second (the parameter open), minus the length of the history, minus two seconds. Every
+// exporter has therefore had time to read the last seconds of the resource.
 func (c *Collector) idleSince(open int64) int64 {
 	return open - int64((c.shape.Options().History+2*time.Second)/time.Second)
 }

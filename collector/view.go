@@ -143,8 +143,8 @@ type generation struct {
 	c    *Collector
 	view *node.View
 	dead atomic.Bool // retired; changed with the collector's mu held
-	// The resource field is the resource whose calls the view counts: all of them, or only those of an origin or a tree
-	// node. It is nil for the root, the entrances, all inbound calls and dry runs.
+	// The view counts calls of this resource: all its calls, or only the calls of an origin or of a tree node. The
+	// field is nil for the root, the entrances, all inbound calls and dry runs.
 	resource *Resource
 	// The function next looks up the name, and returns its current generation, which may be nil or dead. next is nil
 	// for the root, for all inbound calls and for dry runs, because these generations never become dead.
