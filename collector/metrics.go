@@ -85,6 +85,9 @@ func (m *Metric) check() error {
 	if !validName(m.Name) {
 		errs = append(errs, wrong("a name consists of letters, digits and _, and does not start with a digit"))
 	}
+	if m.Unit != "" && !strings.HasSuffix(strings.TrimSuffix(m.Name, "_total"), "_"+m.Unit) {
+		errs = append(errs, wrong("the name must end with the unit %q, and then _total if it is a counter", m.Unit))
+	}
 	if !utf8.ValidString(m.Help) {
 		errs = append(errs, wrong("Help is not valid UTF-8"))
 	}

@@ -35,6 +35,14 @@ func TestPublishRefuses(t *testing.T) {
 			collector.Metric{Name: "a", Labels: []string{"b", "b"}, Read: read},
 			`label "b" appears twice`,
 		},
+		"a unit that the name lacks": {
+			collector.Metric{Name: "a_total", Unit: "seconds", Value: one},
+			`the name must end with the unit "seconds"`,
+		},
+		"a unit within the name": {
+			collector.Metric{Name: "a_seconds_total_x", Unit: "seconds", Value: one},
+			`the name must end with the unit "seconds"`,
+		},
 		"no value": {collector.Metric{Name: "a"}, "one of Value and Read is needed"},
 		"two values": {
 			collector.Metric{Name: "a", Value: one, Read: read},
