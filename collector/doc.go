@@ -7,7 +7,7 @@
 //		return checkout.Do(func() error { … })
 //	}
 //
-// If the call is not one function, enter and end it:
+// If the call is not a single function, mark its start with Enter and its end with End:
 //
 //	func handle() (err error) {
 //		e := checkout.Enter()
@@ -42,9 +42,11 @@
 // If the Entry of a call is never ended, the call stays in flight for ever. In a service with this defect, the number
 // of calls in flight only grows.
 //
-// Statistics live in memory. Exporters deliver them. After a restart, all counts begin at zero.
+// Statistics live only in memory: after a restart, all counts begin at zero. To keep the numbers, send them to a
+// database or a log with an exporter.
 //
 // Names should be few and known in advance. If there are more names than [Options] allow, the surplus names share one
-// resource. [Collector.Seal] retires idle resources. If the table of resources is full, a new name also retires an idle
-// resource. Use [FromRequest] for names that are made from requests.
+// resource. [Collector.Seal] retires resources that have been idle for long: it removes them and frees their memory. If
+// the table of resources is full, a new name also retires an idle resource. Use [FromRequest] for names that are made
+// from requests.
 package collector

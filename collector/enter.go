@@ -152,9 +152,9 @@ func (c *Collector) Block(ctx context.Context, name, reason string, opts ...Call
 // caller must look up the leaf again.
 var errMoved = errors.New("collector: counted elsewhere")
 
-// count looks up the leaf of a call, and calls f with the leaf. f records the call in the leaf. If f returns errMoved,
-// count repeats both steps. Otherwise it returns the result of f. If the call is recorded for its fallback resource,
-// count also counts it in Health.Unearned, and marks the resource of the leaf: see share.
+// count looks up the leaf of a call, and calls f, which records the call in the leaf. If f returns errMoved, count
+// looks up the leaf and calls f again. Otherwise count returns the result of f. If the call is recorded for its
+// fallback resource, count also counts it in Health.Unearned, and calls share for this resource.
 func (c *Collector) count(up *frame, o *options, f func(*leaf) error) error {
 	for {
 		target, shared := c.target(o)

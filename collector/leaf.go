@@ -7,9 +7,9 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// leaf records the calls of one resource, origin and entrance. Inbound and other calls have separate leaves, and so do
-// nested and outermost calls. The Statistic is the first field of the leaf: the cache line at the start of a leaf then
-// has the fields of the Statistic that a call needs.
+// leaf records the calls with one combination of resource, origin and entrance. Inbound and other calls have separate
+// leaves, and so do nested and outermost calls. The Statistic must be the first field, so that the fields that a call
+// needs are in the first cache line of the leaf.
 type leaf struct {
 	node.Statistic
 	leafKey

@@ -62,7 +62,7 @@ type limiter struct {
 	dry    quotas      // rules and meters of the dry runs
 	self   [1]*limiter // list of the limiters of a call without a reservation: only this limiter
 
-	dryCounts []labelled[dryCount] // by reason, including removed dry runs; empty in limiters of overflowLimiters
+	dryCounts []labelled[dryCount] // counts of each dry run, also of removed ones; empty for an overflowing name
 
 	// The following fields are for limiters in overflowLimiters. SetLimits does not change the rules of these limiters:
 	// lockAll refreshes the rules when a call locks the limiter.
@@ -118,10 +118,10 @@ func unlockAll(list []*limiter) {
 	}
 }
 
-// setRules replaces the rules with new rules for the parameter limits. The new rules read the existing meters. setRules
-// creates missing meters, and drops meters that are no longer in use. r is the resource of the limiter, or nil for an
-// overflowing name. If a new rule reads passes and its meter has not counted passes so far, setRules fills the meter
-// with the recent passes; see passesSoFar. m.mu must be held.
+// setRules replaces the rules of m: each of the given limits gets a new rule. The new rules read the existing meters.
+// setRules creates missing meters, and drops meters that are no longer in use. r is the resource of the limiter, or nil
+// for an overflowing name. If a new rule reads passes and its meter has not counted passes so far, setRules fills the
+// meter with the recent passes; see passesSoFar. m.mu must be held.
 func (m *limiter) setRules(limits []Limit, r *Resource) {
 	m.quotas.removeRules()
 	m.dry.removeRules()

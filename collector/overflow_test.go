@@ -530,9 +530,9 @@ func limitsUnderWriters(t *testing.T, removed bool) {
 }
 
 // An overflowing name keeps its limiter for five seconds after its last pass, even if other names need the slot. After
-// five seconds, a new name may evict the overflowing name. No limit counts a pass for five seconds: a strict limit with
-// one bucket counts a pass for up to two seconds, and a call may borrow its pass from a bucket that begins up to half a
-// second later.
+// five seconds, a new name may evict the overflowing name. Five seconds are enough, because each limit forgets a pass
+// sooner: a strict limit with one bucket counts a pass for up to two seconds, and a borrowed pass belongs to a bucket
+// that begins at most half a second after the call.
 func TestNameKeepsItsLimiterWhileItsPassesCount(t *testing.T) {
 	for since, own := range map[time.Duration]bool{
 		0: true, time.Second: true, 3 * time.Second: true,

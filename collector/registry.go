@@ -118,9 +118,9 @@ func (c *Collector) ensureOther() *Resource {
 	return c.other.Load()
 }
 
-// newResource creates a resource. mu must be held, because Seal holds mu while it reads the list of resources. If Seal
-// reads the list after newResource, it seals the seconds of the resource. If Seal reads the list before, the resource
-// has no second before the boundary of this Seal.
+// newResource creates a resource. mu must be held, because Seal reads the list of resources under mu. A Seal that reads
+// the list after newResource also seals the seconds of the new resource. A Seal that has read the list earlier need not
+// do so: the first second of the new resource begins at or after the boundary up to which this Seal seals.
 func (c *Collector) newResource(name string) *Resource {
 	v := node.NewView(c.shape, c.line.Now())
 	r := &Resource{name: name}

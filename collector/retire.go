@@ -34,7 +34,7 @@ const (
 //
 // (The shared views have leaves of many resources: the views of the root, of the entrances, and of all inbound calls.)
 type sweeper struct {
-	mu   sync.Mutex     // held during a part of the sweep; locked only with TryLock, so no goroutine waits for it
+	mu   sync.Mutex     // held during each part of a sweep; locked only with TryLock, so no goroutine waits for it
 	todo []*Resource    // resources that the sweep has not visited yet; nil between sweeps
 	idle []idleResource // evictable resources found so far
 	// Sum of the excess memory of the resources visited so far; see memoryOf.

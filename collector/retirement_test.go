@@ -12,7 +12,7 @@ import (
 	"github.com/windowstat/windowstat/node"
 )
 
-// A View includes every call that was counted before the View is read. This holds while calls create new leaves,
+// A View includes every call that was counted before the View is read. This holds even while calls create new leaves,
 // because a new leaf is added to its views before a call can find the leaf.
 func TestViewsHaveALeafBeforeCallsReachIt(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))

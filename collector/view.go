@@ -93,10 +93,10 @@ func (v View) Histogram(from, to time.Time, h *node.Histogram) (whole bool) {
 }
 
 // Node returns the [node.View] that v reads now. The methods of a node.View take indexes of the timeline. A node.View
-// is for exporters that read many views at one [Boundary]. The node.View does not follow the name, so call Node again
-// rather than keep its result. Between retirement and the next call, Node returns the node.View that the name had when
-// v was created, or nil if the name had none then. For the View of a resource in [Boundary].Resources, the result is
-// never nil.
+// is for exporters that read many views at one [Boundary]. If the name is retired and then used again, it gets another
+// node.View, so call Node again rather than keep its result. While the name is retired, Node returns the node.View that
+// the name had when v was created, or nil if it had none then. For the View of a resource in [Boundary].Resources, the
+// result is never nil.
 func (v View) Node() *node.View {
 	g := v.generation
 	if g == nil {

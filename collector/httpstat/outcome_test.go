@@ -283,7 +283,8 @@ func TestGRPCCodeOfAStatusThatIsAnException(t *testing.T) {
 				w.Header().Set(field, "5")
 			},
 		), always))
-		hc := http.Client{Transport: httpstat.Transport(client, func(*http.Request) string { return "all" }, nil, always)}
+		all := func(*http.Request) string { return "all" }
+		hc := http.Client{Transport: httpstat.Transport(client, all, nil, always)}
 		resp, err := hc.Post(srv.URL, "application/grpc", strings.NewReader("message"))
 		if err != nil {
 			t.Fatal(err)
