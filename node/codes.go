@@ -40,8 +40,8 @@ func (c *codes) add(code Code, n int64) {
 	*c = append(*c, codeCount{code, n})
 }
 
-// addCodes adds the completions by code of all stripes to sum. These are all completions since s began. All stripe
-// locks must be held, or s must be retired.
+// addCodes adds the completions in all stripes to sum, by code. Stripes count them from the beginning of s, not by
+// bucket. They do not count completions without a code. All stripe locks must be held, or s must be retired.
 func (s *Statistic) addCodes(sum *codes) {
 	for st := range s.stripes {
 		if st.completions != nil {
@@ -62,9 +62,8 @@ type Codes struct {
 }
 
 // All iterates over the codes in ascending order, and yields each code with its number of completions. After
-// [View.SnapshotByCode] has filled c, the first code is always 0: its number is the number of calls that ended without
-// a code. The sum of all numbers equals Total.Complete of the [Snapshot] that the same call of View.SnapshotByCode
-// returned.
+// [View.SnapshotByCode] has filled c, the first code is always 0, with the completions that had no code. All
+// completions add up to Total.Complete of the [Snapshot] that the same call of View.SnapshotByCode returned.
 func (c *Codes) All() iter.Seq2[Code, int64] {
 	return func(yield func(Code, int64) bool) {
 		for _, x := range c.list {

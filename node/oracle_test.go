@@ -795,7 +795,7 @@ func check(
 	checkQuantile(t, h, 0.95, o.quantile(0.95, -1, end))
 	last, _ := view.Second(r.zero + present - 1)
 	peak := s.Peak
-	if random.IntN(4) == 0 { // the oracle is slow, so it checks about one of four peaks
+	if random.IntN(4) == 0 { // the oracle is slow, so only one peak in four is checked
 		peak = 0
 		for i := present - 60; i < present; i++ {
 			peak = max(peak, o.second(i).PassPeak)

@@ -146,18 +146,18 @@ func (r *record) minRTSum() uint64 {
 //	i   time                    prediction
 //	0   RTMin                   23 bits: 4 to 8 ms
 //	1   RTMax - RTMin           4 bits more than RTMin: about 16 times RTMin
-//	2   RTSum - minRTSum        one or two bits less than the product of Complete and RTMax - RTMin
+//	2   RTSum - minRTSum        one or two bits less than the product Complete * (RTMax - RTMin) has
 //	3   call-seconds - RTSum    as many bits as time 0 or time 1, whichever has more
 //
 // The elements of n before n[i] must contain the numbers of bits of the earlier times.
 //
 // The prediction for time 3 assumes a difference of about one response time, because calls spend a part of their time
-// in other seconds. If no call is in flight at the start and at the end of the second, expectedBits assumes that
-// call-seconds and RTSum are equal, and returns 0. If calls are in flight but none has ended in the second, it assumes
-// about one call-second.
+// in other seconds. If no call is in flight, neither at the start of the second nor at its end, expectedBits assumes
+// that call-seconds and RTSum are equal, and returns 0. If calls are in flight but none has ended in the second, it
+// assumes about one call-second.
 //
-// With few completions, the times 0 to 2 are predicted as 0: RTMin without completions, RTMax - RTMin with at most one,
-// and RTSum - minRTSum with at most two.
+// A time that must be 0 takes 0 bits: RTMin if the second has no completion, RTMax - RTMin if it has at most one
+// completion, and RTSum - minRTSum if it has at most two completions.
 func (r *record) expectedBits(i int, n *[4]int) int {
 	switch {
 	case i == 3 && r.inFlightAtStart == 0 && r.inFlight == 0:

@@ -13,8 +13,8 @@ type Snapshot struct {
 	Total Counts
 	// InFlight is the number of calls in flight.
 	InFlight int64
-	// InFlightSeconds is the call-seconds since the view began: the time that all calls together were in flight.
-	// InFlightSeconds never falls. Between two snapshots, its growth divided by the elapsed time is the average number
+	// InFlightSeconds holds the call-seconds since the view began: the time in flight, summed over all calls. It never
+	// falls. Between two snapshots, its growth divided by the elapsed time is the average number
 	// of calls in flight.
 	InFlightSeconds float64
 	// InFlightElapsed is the sum of the ages of the calls in flight, in seconds. Divided by InFlight, it is the average
@@ -111,10 +111,10 @@ func (s *Statistic) addTotal(snap *Snapshot, spent *callTime, h *Histogram, byCo
 	}
 }
 
-// monotonic returns the call-seconds that a snapshot reports, and stores them for later snapshots. The result is the
-// higher of two values: the parameter spent, or the highest value that an earlier snapshot has reported. The
-// call-seconds of a view can fall between two snapshots: a call may exit with a stamp from before the first snapshot.
-// The exit then subtracts time that the first snapshot has reported.
+// monotonic returns the call-seconds that a snapshot reports, and stores them for later snapshots. The result is spent,
+// or the highest value that an earlier snapshot has reported if that value is higher. The call-seconds of a view can
+// fall after a snapshot: a call may exit with a stamp from before this snapshot. The exit then subtracts time that the
+// snapshot has already reported.
 func (v *View) monotonic(spent callTime) callTime {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -64,9 +64,10 @@ func (st *stripe) counts(entered uint64) Counts {
 	}
 }
 
-// closeBucket closes the open bucket of st, which ends at the reading end. It returns the counts and the call-seconds
-// of this bucket. For the next bucket, it sets the counts of st to 0, and inFlightAtStart to the current number of
-// calls in flight. It also calls resetContention and lowers backoff. mu must be held.
+// closeBucket closes the open bucket of st. The parameter end is the reading at the end of this bucket. closeBucket
+// returns the counts and the call-seconds of the bucket. For the next bucket, it sets the counts of st to 0, and
+// inFlightAtStart to the current number of calls in flight. It also calls resetContention and lowers backoff. mu must
+// be held.
 func (st *stripe) closeBucket(end leap.Reading) (Counts, time.Duration) {
 	if st.resetContention(); st.backoff > 0 {
 		st.backoff--
