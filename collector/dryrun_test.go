@@ -259,8 +259,8 @@ func TestDryRunNextToALimit(t *testing.T) {
 // Under concurrent calls, a dry run counts exactly the calls over its quota, and each of them once.
 func TestDryRunIsExactUnderConcurrency(t *testing.T) {
 	const goroutines, calls = 16, 2000
-	// Run the calls on 16 threads, even if the machine has fewer processors. In this case, the operating system
-	// interrupts the threads in turn, and can interrupt a call at any point.
+	// Run the calls on 16 threads. If the machine has fewer processors, the operating system interrupts the threads in
+	// turn, possibly in the middle of a call.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(goroutines))
 	each := func(f func(g int)) {
 		var wg sync.WaitGroup
@@ -330,11 +330,11 @@ func TestDryRunsAreReplaced(t *testing.T) {
 		{dry(qps("a", 5), flying("?", 1)), map[string]int64{"qps a": 4}},
 		{append(dry(qps("*", 0)), flying("a", 9)), map[string]int64{"qps a": 4, "qps *": 0}},
 		{nil, map[string]int64{"qps a": 4}},
-		// 12 calls are in flight. Dry runs would have refused 4 of them, and count the other 8. The new dry run allows
-		// 10 calls in flight. It therefore admits 10 - 8 = 2 of the three new calls, and counts 1 call as refused.
+		// 12 calls are in flight. Dry runs would have refused 4 of them, so only the other 8 count for dry runs. The
+		// new dry run allows 10 calls in flight: of the three new calls, 10 - 8 = 2 fit, and it counts 1 as refused.
 		{dry(flying("a", 10)), map[string]int64{"qps a": 4, "concurrency a": 1}},
-		// 15 calls are in flight. Dry runs would have refused 5 of them, and count the other 10. The new dry run allows
-		// 11 calls in flight. It therefore admits 11 - 10 = 1 of the three new calls, and counts 2 calls as refused.
+		// 15 calls are in flight. Dry runs would have refused 5 of them, so only the other 10 count for dry runs. The
+		// new dry run allows 11 calls in flight: of the three new calls, 11 - 10 = 1 fits, and it counts 2 as refused.
 		// The previous dry run with the same name has counted 1 call, so the count is 3.
 		{dry(flying("a", 11)), map[string]int64{"qps a": 4, "concurrency a": 3}},
 		{[]collector.Limit{flying("a", 19)}, map[string]int64{"qps a": 4, "concurrency a": 3}},

@@ -60,7 +60,7 @@ func (g Grade) String() string {
 // An overflowing name has no resource. Its calls are recorded for [Other] because the table is full, or for another
 // resource because of [FallbackResource]. Limits with patterns count each overflowing name separately. This holds for
 // at most Options.MaxResources names, and the counts take at most a sixteenth of Options.MaxMemory. If there are more
-// overflowing names, a new name evicts the idle names: names without a call in flight and without a pass in the last
+// overflowing names, a new name evicts all idle names: names without a call in flight and without a pass in the last
 // four seconds. If no name is idle, new names share one quota for each pattern that they match. If an overflowing name
 // gets a resource later, its recent passes still count.
 //
@@ -72,10 +72,10 @@ func (g Grade) String() string {
 // # Dry runs
 //
 // A dry run is a limit that refuses no call. It counts the calls that it would refuse: see [Resource.DryRuns]. A dry
-// run checks a call when the call passes, so it checks only calls that all limits admit. Even if a dry run would refuse
-// the call, the call passes. It then counts everywhere except in the quotas of dry runs. The dry runs of a name
-// therefore count exactly the calls that the same limits would refuse, if callers do not retry: a refused caller may
-// retry, but a dry run causes no retry.
+// run checks a call when the call passes, so it checks only calls that all limits admit. If a dry run would refuse the
+// call, the call passes anyway. This call counts like any other pass, but not in the quotas of dry runs, because limits
+// would have kept it out. The dry runs of a name therefore count exactly the calls that the same limits would refuse.
+// One difference remains: the caller of a refused call may retry, but a dry run causes no retry.
 //
 // A new dry run counts the passes of the last second and the calls in flight, as a new limit does. No prioritized call
 // waits for a dry run. If a dry run would let a prioritized call borrow from a later bucket, the dry run counts the

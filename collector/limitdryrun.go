@@ -103,8 +103,8 @@ func (m *limiter) countDry(e *Entry, refused *BlockedError, now leap.Reading, n 
 	e.markReserved()
 	x := getOrAdd(&m.dryCounts, refused.Limit.String())
 	if c := m.c; x.stat == nil {
-		// The new statistic begins in the open second, which no exporter has read as a sealed second yet. Exporters
-		// find the statistic when they list the dry runs the next time, so they miss no second of it.
+		// The new statistic begins in the open second. Exporters read only sealed seconds, and list the dry runs
+		// before they read. They therefore find the statistic before its first second is read.
 		began := c.line.Now()
 		x.stat, x.generation = node.New(c.shape, began), &generation{c: c, view: node.NewView(c.shape, began)}
 		x.view.Add(x.stat)

@@ -67,7 +67,7 @@ type limiter struct {
 	// The following fields are for limiters in overflowLimiters. SetLimits does not change the rules of these limiters:
 	// lockAll refreshes the rules when a call locks the limiter.
 	name     string   // overflowing name or pattern; empty for the limiter of a resource
-	rules    *ruleSet // value of Collector.limits from which refresh last made the rules
+	rules    *ruleSet // value of Collector.limits at the last refresh
 	lastPass int64    // index of the second in which the latest call with a reservation entered; 0 if there was none
 	shared   bool     // name is a pattern, and several names share the limiter
 	dropped  bool     // no longer in overflowLimiters; a call that finds this limiter must look up its name again

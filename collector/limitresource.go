@@ -12,9 +12,9 @@ package collector
 // that resource.
 
 // Limit returns the Count of the lowest limit with this grade that covers all calls of the resource together. It
-// ignores limits on single origins and dry runs. For [Other] and for fallback resources it also ignores patterns,
-// because a pattern limits each name separately. If there is no such limit, ok is false. Calls under these limits wait
-// while Limit reads the rules.
+// ignores dry runs, and limits on single origins. For [Other] and for fallback resources it also ignores patterns,
+// because a pattern limits each name separately. If no limit is left, ok is false. While Limit reads the rules, it
+// holds a lock, and calls of the resource that are subject to a limit wait.
 func (r *Resource) Limit(grade Grade) (count int64, ok bool) {
 	if r == nil {
 		return 0, false

@@ -197,7 +197,7 @@ func (c *Collector) leafFor(up *frame, name string, o *options) *leaf {
 // than the caller.
 func (c *Collector) edgeMissing(up *frame, l *leaf) bool {
 	if up == nil {
-		return false // an outermost call needs no edge: the node is below its entrance
+		return false // an outermost call has no caller, so it needs no edge
 	}
 	at := up.leaf.treeNode
 	return at.child(l.resource.name) != l.treeNode && !at.dead.Load() && at.entrance == l.treeNode.entrance &&

@@ -113,8 +113,8 @@ func (v View) Node() *node.View {
 	return g.view
 }
 
-// read returns the result of f for the node.View that v reads and the current reading of the clock. If the name of v is
-// not in use, read returns the zero value.
+// read calls f with the node.View of v and the current reading of the clock, and returns the result of f. If the name
+// of v is not in use, read returns the zero value.
 func read[T any](v View, f func(*node.View, leap.Reading) T) (x T) {
 	if n, now := v.read(); n != nil {
 		x = f(n, now)
