@@ -113,8 +113,8 @@ func TestStripesAreLimitedOnManyProcessors(t *testing.T) {
 	}
 }
 
-// The field backoff is the number of times by which the threshold of contention was doubled. Each turn reduces backoff
-// by 1, until it is 0.
+// The threshold of contention is minContended, doubled backoff times. Each turn reduces the field backoff by 1, until
+// it is 0.
 func TestBackoffEndsWithTheContention(t *testing.T) {
 	var now time.Duration
 	s := newContended(t, &now)

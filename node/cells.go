@@ -47,7 +47,7 @@ type spill struct {
 // count adds n to the count of a cell.
 func (p *cells[N]) count(cell int, n int64) { p.countIn(p.ensurePage(cell/pageCells), cell, n) }
 
-// countIn adds n to the count of a cell, like count. The parameter q is the page of the cell.
+// countIn does the same as count, for a caller that has the page of the cell already. The parameter q is this page.
 func (p *cells[N]) countIn(q *page[N], cell int, n int64) {
 	at := &q[cell%pageCells]
 	if sum := int64(*at) + n; sum >= 0 && sum <= int64(^N(0)) {

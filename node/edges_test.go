@@ -43,7 +43,7 @@ func TestAgeAfterACallWithALaterStamp(t *testing.T) {
 	}
 }
 
-// Fill copies the borrowed passes of a view into a quota, too.
+// Fill copies the passes of a view into a quota, and also the passes that waiting calls have borrowed.
 func TestFilledQuotaHasBorrowedPasses(t *testing.T) {
 	r := newRig(t, node.Options{})
 	base := time.Duration(r.zero) * time.Second

@@ -67,7 +67,7 @@ func TestMaxInFlightOfSeveralLeavesIsALowerBound(t *testing.T) {
 func TestMaxInFlightNeverExceedsTheTruth(t *testing.T) {
 	for name, calls := range map[string]func(r *rig, s *node.Statistic){
 		"late": func(r *rig, s *node.Statistic) {
-			c := s.Enter(leap.Reading(3200*ms), 1) // the entry is recorded at 4 s
+			c := s.Enter(leap.Reading(3200*ms), 1) // the clock is at 4 s, so this stamp is late
 			c.Exit(r.at(4900*ms), false, 0)
 		},
 		"entry and exit late": func(r *rig, s *node.Statistic) {

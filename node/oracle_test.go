@@ -431,7 +431,7 @@ func live(subjects []*subject) (n int) {
 	return n
 }
 
-// act performs one random event.
+// act does one random operation on s.
 func (s *subject) act(random *rand.Rand, r *rig, retire bool, view *node.View, w *witness) {
 	at := r.now
 	if random.IntN(5) == 0 {
@@ -843,8 +843,8 @@ func checkDistributions(t *testing.T, v *node.View, zero, from, to int64, o *ora
 	}
 }
 
-// checkQuantile checks that the estimate of the q-quantile lies in the native bucket of the true value, want, and that
-// the quantiles 0 and 1 are exact.
+// checkQuantile checks the estimate of the q-quantile. The parameter want is the true value: the estimate must lie in
+// the native bucket of want, and the quantiles 0 and 1 must be exact.
 func checkQuantile(t *testing.T, h *node.Histogram, q float64, want time.Duration) {
 	t.Helper()
 	got := h.Quantile(q)

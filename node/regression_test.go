@@ -158,8 +158,9 @@ func TestRegressionClockSetBack(t *testing.T) {
 	}
 }
 
-// If the clock jumps forward, or the machine was suspended, all buckets of Sentinel are too old for the window. In this
-// package, the jump skips names of seconds, but no time: earlier seconds stay readable, and the window is unchanged.
+// After a jump of the clock, or a suspension of the machine, all of Sentinel's buckets are too old for its window. In
+// this package, a jump and a suspension skip names of seconds, but no time: earlier seconds stay readable, and the
+// window is unchanged.
 func TestRegressionClockSetForward(t *testing.T) {
 	for _, forward := range []time.Duration{900 * ms, 2 * time.Second, time.Hour, 100000 * time.Hour} {
 		r := newRig(t, node.Options{})

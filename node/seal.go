@@ -160,7 +160,7 @@ func (s *Statistic) minutePeak(from, to int64, slides []int64) int64 {
 	if cacheable && r.peak.firstSecond <= from && from <= r.peak.second {
 		return r.peak.passes
 	}
-	p := peak{firstSecond: from, second: math.MaxInt64} // without records, the peak is 0 and leaves no window
+	p := peak{firstSecond: from, second: math.MaxInt64} // without records, the peak is 0 and never too old
 	perSec := s.first.config.perSec
 	s.eachSecond(from, to, slides, func(i int64, _ record) { p.add(i, slides[(i-from)*perSec:(i-from+1)*perSec]) })
 	if cacheable {

@@ -77,13 +77,13 @@ func (v *View) appendSeconds(dst []MetricNode, leaves []*Statistic, from, to int
 	return dst
 }
 
-// addSeconds adds the records of the leaf s to ms. The first element of ms is for the second from, the next element for
-// the second after it, and so on. addSeconds also adds the slides of the records to slides, which has perSec elements
-// for each second, and adds the inputs of minConcurrency to bounds, which has one element for each second. The
-// parameter open is the start of the open second.
+// addSeconds adds the records of the leaf s to ms, which has one element for each second; the index of the first second
+// is from. addSeconds also adds the slides of the records to slides, which has perSec elements for each second, and the
+// inputs of minConcurrency to bounds, which has one element for each second. The parameter open is the start of the
+// open second.
 //
-// The result known is the index of a second. s may have dropped records of earlier seconds, but still has its records
-// of the second known and of all later seconds.
+// addSeconds returns the index of the earliest second since which s still has all its records. s may have dropped the
+// records of earlier seconds.
 //
 // A second without a record has no events, and no call enters or exits in it. Its number of calls in flight is
 // therefore the number at the start of the next second with a record. If no such second follows, it is the number at

@@ -131,7 +131,7 @@ func (v *View) PassQPS(now leap.Reading) float64 {
 	} else {
 		v.readInOneBucket(now, func() { sum = 0 }, func(s *Statistic) { sum = saturate(sum, s.windowPasses()) })
 	}
-	return float64(sum) // the second window is one second long, so this is a number per second
+	return float64(sum) // the window is one second long, so its passes are the rate per second
 }
 
 // Window returns the second window at the reading now: the open bucket and the buckets before it, together one second
