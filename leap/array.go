@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// MinSpan and MaxSpan limit the length of the time that a ring covers. MinLength is the smallest length of a bucket.
+// MinSpan and MaxSpan limit the span of a ring: the time that its buckets cover. MinLength is the smallest length of a
+// bucket.
 const (
 	MinSpan   = 10 * time.Millisecond
 	MaxSpan   = time.Hour
@@ -112,10 +113,9 @@ func (a *Array[B]) At(t time.Duration) *B {
 }
 
 // Window iterates over the buckets of a window, oldest first. It yields the start of each bucket and the bucket itself.
-// The window ends with the bucket that covers the time now. The length L of the window is the parameter span, rounded
-// down to whole buckets, and at most the span of the ring. The window contains the opened buckets that start in
-// (Start(now) - L, Start(now)]. The interval is half open: the window does not contain the bucket that starts exactly L
-// before the last bucket of the window.
+// The window ends with the bucket that covers the time now. The length L of the window is span, rounded down to whole
+// buckets; it is never longer than the ring. The window contains the opened buckets that start in
+// (Start(now) - L, Start(now)]. The bucket that starts at Start(now) - L is outside.
 //
 //	buckets of 0.5 s, span 1 s, now = 1.2 s
 //

@@ -85,7 +85,7 @@ func window(a *leap.Array[int], now, span time.Duration) (starts []time.Duration
 }
 
 // Window leaves out a bucket that started exactly one span before the given time. Sentinel includes such a bucket: it
-// drops a bucket only if the bucket started longer ago than the span.
+// drops only buckets that started more than one span before this time.
 func TestWindowIsHalfOpen(t *testing.T) {
 	a := newArray(t, time.Second, 2)
 	*a.Open(0) += 5

@@ -34,12 +34,12 @@ func (t *Timeline) WallTime(index int64) (time.Time, bool) {
 // second, WallTimeAtOrAfter returns the name that the second will have if the wall clock does not step before that
 // second.
 //
-// When the wall clock steps, the timeline forgets names that are more than two hours old. If the name of the second is
-// forgotten, or if the second is before the first second of the timeline, WallTimeAtOrAfter returns the oldest valid
+// When the wall clock steps, the timeline may forget names that are more than two hours old. If the name of the second
+// is forgotten, or if the second is before the first second of the timeline, WallTimeAtOrAfter returns the oldest valid
 // name that the timeline remembers.
 func (t *Timeline) WallTimeAtOrAfter(index int64) time.Time {
-	r := t.runOf(index)
-	return time.Unix(max(r.name+max(index-r.index, 0), r.floor+1), 0).UTC()
+	_, name := t.firstValid(index, -1<<60)
+	return time.Unix(name, 0).UTC()
 }
 
 // runOf returns the run that contains the second with this index. If the timeline has dropped that run, or if the
@@ -64,16 +64,23 @@ func (t *Timeline) IndexAtOrAfter(wallTime time.Time) int64 {
 	if wallTime.Nanosecond() > 0 {
 		name++
 	}
+	index, _ := t.firstValid(firstIndex, name)
+	return index
+}
+
+// firstValid returns the index and the name of the first second with a valid name that has at least the given index and
+// the given name. For a future second, firstValid assumes that the wall clock does not step before that second.
+func (t *Timeline) firstValid(minIndex, minName int64) (index, name int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, r := range t.runs {
-		from := max(r.name, r.floor+1, name)
-		index := r.index + from - r.name
-		if i == len(t.runs)-1 || index < t.runs[i+1].index {
-			return index
+		name = max(r.name+max(minIndex-r.index, 0), r.floor+1, minName)
+		index = r.index + name - r.name
+		if i == len(t.runs)-1 || index < t.runs[i+1].index { // otherwise the run ends before this second
+			break
 		}
 	}
-	return 0 // unreachable: the loop returns in its last iteration at the latest
+	return index, name
 }
 
 // LineTime returns the line time at the reading now. The line time consists of s.Index seconds and the elapsed fraction

@@ -2,6 +2,7 @@ package leap_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -106,6 +107,38 @@ func TestCurrentAfterASuspension(t *testing.T) {
 			}
 			if open := l.At(l.Now()); s != open {
 				t.Errorf("%s, %v: %+v, open is %+v", name, d, s, open)
+			}
+		}
+	}
+}
+
+// After random steps of the wall clock, WallTimeAtOrAfter returns the first valid name from each second on, and
+// IndexAtOrAfter returns the second of this name.
+func TestFirstValidNames(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		c := &clocks{}
+		l := newLine(c)
+		var seconds []leap.Second
+		for range 300 {
+			if random.IntN(20) == 0 {
+				c.step(time.Duration(random.IntN(1200)-600) * time.Second)
+			}
+			c.pass(time.Second)
+			if s := l.At(c.now()); len(seconds) == 0 || s.Index != seconds[len(seconds)-1].Index {
+				seconds = append(seconds, s)
+			}
+		}
+		for i, s := range seconds {
+			next := slices.IndexFunc(seconds[i:], func(s leap.Second) bool { return !s.Repeat })
+			if next < 0 {
+				break // the next valid name is in the future
+			}
+			want := seconds[i+next]
+			name := l.WallTimeAtOrAfter(s.Index)
+			if index := l.IndexAtOrAfter(name); name.Unix() != want.Name || index != want.Index {
+				t.Fatalf("seed %d, second %d: name %d in second %d, want %d in %d",
+					seed, s.Index, name.Unix(), index, want.Name, want.Index)
 			}
 		}
 	}

@@ -162,9 +162,9 @@ const MaxSecond = time.Second + maxSlew
 // Current returns the open second and the time left until its end, which is positive and at most [MaxSecond].
 //
 // To sleep until the next second, sleep for the time left. Do not compute this time from [Timeline.Now] and
-// [Timeline.At]: a goroutine may be suspended between the two calls, while another goroutine opens a later second. The
-// method At returns this later second, so the computed time is too long by the suspension. Current therefore never
-// returns more than MaxSecond.
+// [Timeline.At]. If the goroutine is suspended between these two calls, the method At returns a later second than the
+// second of the reading, and the computed time is too long by the duration of the suspension. Current makes the same
+// two calls, but limits the result to MaxSecond.
 func (t *Timeline) Current() (s Second, left time.Duration) {
 	now := t.Now()
 	s = t.At(now)

@@ -35,7 +35,7 @@ func newLine(c *clocks) *leap.Timeline {
 // now returns the current reading of the monotonic clock.
 func (c *clocks) now() leap.Reading { return leap.Reading(c.mono) }
 
-// nameAt returns the name of the open second minus the Unix time of the variable start.
+// nameAt returns the name of the open second, in seconds since start.
 func nameAt(l *leap.Timeline, c *clocks) int64 { return l.At(c.now()).Name - start.Unix() }
 
 func TestSecondsAreAlignedWithTheWallClock(t *testing.T) {
@@ -306,8 +306,8 @@ func TestIndexOfAName(t *testing.T) {
 	}
 }
 
-// Slewing may shorten a second so much that it ends before the reading that opens it. At must then return the later
-// second that contains the reading.
+// Without slewing, the next second contains the reading that is passed to At. If slewing shortens this second so much
+// that it ends before the reading, At must return the second after it.
 func TestASecondHoldsItsReading(t *testing.T) {
 	for _, gap := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Minute} {
 		for margin := time.Duration(0); margin < 30*ms; margin += ms / 2 {
