@@ -8,7 +8,8 @@ import "time"
 //	index     100    101    102       103    104        105    106
 //	name      1005   1006   1007      1037   1038       439    440
 //	runs      |----- run 1 ----|      |- run 2 -|       |- run 3, floor 1038 ...
-//	                    wall clock + 29 s       wall clock - 10 min
+//	                       clock set            clock set
+//	                    forward by 29 s      back by 10 min
 //
 // The floor of a run is the latest name of all seconds before the run, or Clock.StartAfter if that is later. There are
 // no seconds before the first run: its floor is its first name minus one, or StartAfter if that is later. Run 3 starts
@@ -43,8 +44,8 @@ func (t *Timeline) WallTimeAtOrAfter(index int64) time.Time {
 }
 
 // runOf returns the run that contains the second with this index. If the timeline has dropped that run, or if the
-// second is before the first second of the timeline, runOf returns the oldest run of the timeline, which begins after
-// the second. The search starts with the newest run, because most callers need recent seconds.
+// second is before the first second of the timeline, runOf returns the oldest run that is left. All seconds of that run
+// are later than the given index. The search starts with the newest run, because most callers need recent seconds.
 func (t *Timeline) runOf(index int64) run {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -306,8 +306,8 @@ func TestIndexOfAName(t *testing.T) {
 	}
 }
 
-// Without slewing, the next second contains the reading that is passed to At. If slewing shortens this second so much
-// that it ends before the reading, At must return the second after it.
+// At opens the second that would contain the reading if seconds were not slewed. If slewing shortens that second so
+// much that it ends at or before the reading, At must return the following second.
 func TestASecondHoldsItsReading(t *testing.T) {
 	for _, gap := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Minute} {
 		for margin := time.Duration(0); margin < 30*ms; margin += ms / 2 {

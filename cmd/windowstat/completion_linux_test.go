@@ -160,6 +160,11 @@ func TestTabCompletes(t *testing.T) {
 			dir, bin := t.TempDir(), t.TempDir()
 			writeFile(t, filepath.Join(dir, start.file), start.text, 0o600)
 			writeFile(t, filepath.Join(dir, "access.log"), "", 0o600)
+			// Without this directory, fish starts a background process that generates completions from manual pages.
+			// The process may outlive the test, and write while the test removes dir.
+			if err := os.MkdirAll(filepath.Join(dir, ".local/share/fish/generated_completions"), 0o700); err != nil {
+				t.Fatal(err)
+			}
 			self, err := os.Executable()
 			if err != nil {
 				t.Fatal(err)
