@@ -83,7 +83,7 @@ func TestHandlerErrorsWithoutStatus(t *testing.T) {
 		exception bool
 	}{
 		{errors.New("x"), codes.Unknown, true},
-		{fmt.Errorf("wrapped: %w", errOurs), codes.Unknown, false}, // Options.Exception rejects the exception
+		{fmt.Errorf("wrapped: %w", errOurs), codes.Unknown, false}, // Options.Exception returns false for errOurs
 		{fmt.Errorf("wrapped: %w", status.Error(codes.NotFound, "x")), codes.NotFound, false},
 		{fmt.Errorf("wrapped: %w", status.Error(codes.Internal, "x")), codes.Internal, true},
 		{context.Canceled, codes.Canceled, false},

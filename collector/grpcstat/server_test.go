@@ -243,8 +243,8 @@ func TestNilCollector(t *testing.T) {
 }
 
 // A server counts a stream from the arrival of its headers, and a unary call from the arrival of its request. Each call
-// here is canceled before its first message. A stream is counted nevertheless: it passes, completes, and is no
-// exception, although its method never ran. A unary call is not counted.
+// here is canceled before its first message. A stream is counted nevertheless: it passes and
+// completes, and does not count as an exception, although its method never ran. A unary call is not counted.
 func TestAStreamIsCountedBeforeItsFirstMessage(t *testing.T) {
 	var ran atomic.Int64
 	server, client := newCollector(t, collector.Options{}), newCollector(t, collector.Options{})

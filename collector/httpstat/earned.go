@@ -65,10 +65,10 @@ func newEarnedNames(maxInUse int) *earnedNames {
 	return &earnedNames{maxInUse: maxInUse, byName: map[string]*earnedName{}, byHost: map[string]*host{}}
 }
 
-// lookup cleans the name in b with [collector.CleanName] and returns it. It also returns the entry of the clean name in
-// byName, or nil if this name is not earned. b is a name that pathTree.name has made. plain is the same name before the
-// path tree replaced values by "*". The parameter plain avoids an allocation: if b equals plain, lookup uses plain
-// instead of a copy of b.
+// lookup returns the clean form of the name in b (see [collector.CleanName]), and the entry of this form in byName, or
+// nil if it is not earned. The parameter b holds a name that pathTree.name has made. The parameter plain is the name
+// before the path tree replaced values by "*". It avoids an allocation: if b equals plain, lookup uses plain instead of
+// a copy of b.
 func (e *earnedNames) lookup(b []byte, plain string) (name string, x *earnedName) {
 	if x = e.byName[string(b)]; x != nil {
 		return x.Name, x
@@ -97,8 +97,8 @@ func (e *earnedNames) use(x *earnedName, client string, now int64) NameStatus {
 	return Earned
 }
 
-// earn makes name an earned name in use, after a successful call by client. If activate refuses this, earn adds 1 to
-// refused instead. If the maximum number of earned names is reached, earn first evicts remembered names.
+// earn makes name an earned name in use, after a successful call by client. If activate refuses this, earn only counts
+// the refusal. If the maximum number of earned names is reached, earn evicts remembered names before it adds the name.
 func (e *earnedNames) earn(name, client string, now int64) {
 	x := &earnedName{savedName: savedName{Name: strings.Clone(name), Calls: 1, Last: now}}
 	if !e.activate(x, client, now) {

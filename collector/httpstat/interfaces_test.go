@@ -27,7 +27,8 @@ type errorFlusher interface {
 	FlushError() error
 }
 
-// combinations returns ResponseWriters that call e, one for each combination of the optional interfaces.
+// combinations returns ResponseWriters that forward their calls to e, one for each combination of the optional
+// interfaces.
 func combinations(e everything) []http.ResponseWriter {
 	w := e.plain
 	return []http.ResponseWriter{

@@ -46,7 +46,7 @@ const (
 	// Unearned means that the name may not have a resource. Usually no call of the name has succeeded yet. The name is
 	// also Unearned if no more names can be in use, see [Names]. Calls of the name are counted as [Unmatched].
 	Unearned NameStatus = iota
-	// Earned means that a call of the name has succeeded, and that the name is in use.
+	// Earned means that the name is earned (a call of the name has succeeded) and in use.
 	Earned
 	// Given means that the name comes from code or configuration, not from a request.
 	Given
@@ -170,9 +170,10 @@ type NameCache struct {
 }
 
 // Observe combines Name and Learn for a call that has ended, such as a call in a log. If the call succeeded and its
-// name was already earned, Observe stores the name in cache, unless cache is nil. Later successful calls with the same
-// plain name and cache take a tenth of the time. All caches of n become invalid when values get or lose their own names
-// in paths, or when names are evicted. The next call of Observe then fills the cache again.
+// name was already earned, Observe stores the name in cache, unless cache is nil. Observe is then ten times faster for
+// later successful calls with the same plain name and cache. All caches of n become invalid in two cases: if n begins
+// or ends to replace a value in paths by "*", or if n evicts names. The next call of Observe then fills the cache
+// again.
 func (n *Names) Observe(plain, client string, status int, cache *NameCache) (name string, s NameStatus) {
 	if !Success(status) {
 		return n.Name(plain, client)
@@ -224,9 +225,9 @@ func (n *Names) earn(x *earnedName, name, client string) {
 const pathSize = 128
 
 // decide returns the name of a request and the options of its call. It also returns a function that records the status
-// of the response, or nil if the name is given. plain is the name of r before Names replaces values by "*". If a limit
-// matches plain, but not the name with "*", the call keeps the name plain with the status Unearned, so it cannot bypass
-// the limit.
+// of the response, or nil if the name is given. The parameter plain is the name of r before Names replaces values by
+// "*". If a limit matches plain but not the replaced name, decide returns plain with the status Unearned. Otherwise the
+// call could bypass the limit.
 func (n *Names) decide(
 	c *collector.Collector, plain string, r *http.Request, opts []collector.CallOption,
 ) (string, []collector.CallOption, func(int)) {

@@ -7,8 +7,8 @@ import (
 	"github.com/windowstat/windowstat/collector/httpstat"
 )
 
-// Each row tests the boundary of one rule with two segments that differ little. word is not an identifier, so its name
-// is the segment itself. token is an identifier.
+// Each row tests the boundary of one rule with two segments that differ little. The segment word is not an identifier,
+// so it stays in the name. The segment token is an identifier, so it does not.
 func TestIdentifierBoundaries(t *testing.T) {
 	for _, tc := range []struct {
 		rule, word, token string

@@ -270,8 +270,8 @@ func TestUnusualSpanEnds(t *testing.T) {
 	}
 }
 
-// The SDK does not pass dropped spans to processors. With AlwaysRecord, all spans are counted, and only sampled spans
-// are exported.
+// OpenTelemetry's SDK does not pass dropped spans to processors. With AlwaysRecord, all spans are counted, and only
+// sampled spans are exported.
 func TestSampling(t *testing.T) {
 	for _, tc := range []struct {
 		name                        string

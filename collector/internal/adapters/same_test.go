@@ -141,7 +141,7 @@ func (n *notes) outside(next http.Handler) http.Handler {
 	})
 }
 
-// assigned is the key of a value that a handler assigns to the context of its request.
+// assigned is the context key of a value that a handler adds to its request.
 type assigned struct{}
 
 // behavior is one way in which a service treats a request.
@@ -151,7 +151,7 @@ type behavior struct {
 	request string                                    // text that the client sends before it reads all responses
 	client  func(t *testing.T, n *notes, addr string) // if not nil, runs instead of the client that sends the request
 	files   bool                                      // the handler may leave files in TMPDIR
-	// The server and the client use HTTP/2. The field request is then only the body of a POST request.
+	// If http2 is set, server and client use HTTP/2, and the field request is only the body of a POST request.
 	http2 bool
 }
 
