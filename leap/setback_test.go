@@ -9,8 +9,8 @@ import (
 	"github.com/windowstat/windowstat/leap"
 )
 
-// uniqueNames checks the seconds with the indexes from first to last. The test fails if their valid names do not
-// ascend.
+// uniqueNames fails the test unless the names of the seconds with the indexes from first to last ascend. It leaves out
+// seconds for which WallTime returns no name, such as repeats.
 func uniqueNames(t *testing.T, l *leap.Timeline, first, last int64) {
 	t.Helper()
 	var latest time.Time
@@ -26,8 +26,9 @@ func uniqueNames(t *testing.T, l *leap.Timeline, first, last int64) {
 	}
 }
 
-// In an idle gap no goroutine calls At, but the seconds of the gap have names. If the wall clock is set back to a time
-// within the gap, later seconds get names of the gap again. The Timeline marks these seconds as repeats.
+// In an idle gap no goroutine calls At, but the seconds of the gap have names. If the wall clock is set back into the
+// gap, by more than five minutes, later seconds get the names of seconds in the gap again. The Timeline marks these
+// seconds as repeats.
 func TestClockSetBackIntoAnIdleGap(t *testing.T) {
 	c := &clocks{mono: time.Hour}
 	l := newLine(c)
@@ -76,8 +77,9 @@ func TestNamesAscendAtRandom(t *testing.T) {
 	}
 }
 
-// The time left that Current returns is at most MaxSecond, even if the goroutine is suspended after it has read the
-// clock. Without this limit, the time left would be too long by the length of the suspension.
+// Current returns how much of the open second remains, and never more than MaxSecond. If a goroutine is suspended
+// within Current after it has read the clock, Current subtracts an old reading from the end of a later second. Without
+// the limit, the result would be too long by the suspension.
 func TestCurrentAfterASuspension(t *testing.T) {
 	for name, jump := range map[string]func(*clocks, time.Duration){
 		"both clocks":     (*clocks).pass,

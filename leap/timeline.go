@@ -9,8 +9,8 @@ import (
 // These constants determine how the names of seconds follow the wall clock; see [Timeline]. In their comments, a
 // difference is the time between the wall clock and the name of a second.
 const (
-	// stepThreshold is the smallest difference that is treated as a step of the wall clock. Smaller differences are
-	// drift.
+	// stepThreshold is the smallest difference that is treated as a step of the wall clock. A smaller difference is
+	// treated as drift, and slewed.
 	stepThreshold = time.Second
 	// maxSlew is the largest time by which slewing shortens or lengthens a second.
 	maxSlew = 10 * time.Millisecond
@@ -34,10 +34,10 @@ const (
 // Timeline divides time into seconds, and gives each second an index and a name. All rings of a process run on the same
 // Timeline.
 //
-// Seconds are measured by the monotonic clock. A jump of the wall clock therefore changes neither the order of seconds
-// nor their length. Each second has a name: the wall-clock second that it represents. A second gets its name when it
-// opens, and the name never changes. At the start, seconds begin together with the seconds of the wall clock. Whenever
-// a second opens, the Timeline compares the name of this second with the wall clock:
+// Seconds are measured by the monotonic clock. A jump of the wall clock therefore never changes the order of seconds,
+// and slewing changes their length by at most 1 %. Each second has a name: the wall-clock second that it represents. A
+// second gets its name when it opens, and the name never changes. At the start, seconds begin together with the seconds
+// of the wall clock. Whenever a second opens, the Timeline compares the name of this second with the wall clock:
 //
 //   - A difference of up to a millisecond is ignored.
 //
@@ -111,7 +111,7 @@ type Health struct {
 // run.
 type run struct {
 	index, name int64 // index and name of the first second
-	floor       int64 // seconds of the run with names up to floor are repeats
+	floor       int64 // a second of the run is a repeat if its name is at most floor
 }
 
 // NewTimeline returns a Timeline that starts in the current second of the wall clock. If that second is not later than
