@@ -91,8 +91,8 @@ func TestCodesEqualTheCountsOfALoadTool(t *testing.T) {
 	}
 }
 
-// A canceled call has the code that gRPC's library assigns to it. A call that panics has no code. A refused call is no
-// completion.
+// A canceled call has the code that gRPC's library assigns to it. A call that panics has no code. A refused call does
+// not complete, so it has no code.
 func TestCodesOfAbortedCalls(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -174,7 +174,7 @@ func TestNestedCallsAreBelowTheHandler(t *testing.T) {
 	}
 }
 
-// Clients can call any method name, so unknown methods must not create names.
+// Clients can invent names of methods, so calls of unknown methods must not create resources.
 func TestUnknownMethodsCreateNoResources(t *testing.T) {
 	c := newCollector(t, collector.Options{})
 	echo := grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {

@@ -603,8 +603,9 @@ func BenchmarkNames(b *testing.B) {
 	}
 }
 
-// Regression: a scanner earned a few names every ten minutes, and then used all of these names at the same time. Now a
-// call of a name that is no longer in use also needs a free slot in the share of its host.
+// Regression: a client could have more names in use than its share. It earned names in several rounds, let them go out
+// of use, and then called all of them again. Now a name that comes back into use needs a free slot in the share of the
+// client's host, as a new name does.
 func TestIdleNamesNeedAFreeShareAgain(t *testing.T) {
 	n, c := newNames(t, httpstat.NamesOptions{MaxNames: 100, MaxValues: 1000})
 	scan := func(i int) { call(n, fmt.Sprintf("GET /s%d", i), "192.0.2.66", 200) }

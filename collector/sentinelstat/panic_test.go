@@ -36,9 +36,9 @@ func (b *broken) Check(ctx *base.EntryContext) (result *base.TokenResult) {
 	return nil
 }
 
-// In each case, a slot panics during a call. Every call counts as one pass and one completion anyway, and no call is
-// left in flight. Sentinel's own statistics count some of these calls as completed but not as passed, and their
-// concurrency stays below zero afterwards.
+// In each case, a slot panics during a call. Even so, every call counts as one pass and one completion, and no call is
+// left in flight. Sentinel's own statistics count some of these calls as completed but not as passed, so Sentinel's
+// concurrency stays below zero.
 func TestCountsWithPanickingSlots(t *testing.T) {
 	const calls = 3
 	for _, tc := range []struct {

@@ -156,7 +156,8 @@ func TestShortCallsAreMeasuredExactly(t *testing.T) {
 		begin := time.Now()
 		enter(t, chain, "short").Exit()
 		took := time.Since(begin)
-		if most += took; took >= time.Millisecond { // the slot may measure a wait that is 1 ms too long
+		// In a call of a millisecond or more, the slot may measure a millisecond too much.
+		if most += took; took >= time.Millisecond {
 			most += time.Millisecond
 		}
 	}
